@@ -248,7 +248,7 @@ fn message(row: &VerdictRow, reason: &Reason) -> String {
         Reason::LoadDecided { blocks } => {
             format!("not measured beyond {blocks} blocks, for something else decided the verdict")
         }
-        Reason::NoSuchMetric => "there is no such metric of it".into(),
+        Reason::NoSuchMetric => "this case has no such metric".into(),
         Reason::NotMeasured => "this run did not measure it, so it is not judged".into(),
         Reason::Accepted { up_to, reason } => {
             let up_to = up_to.map_or_else(String::new, |up_to| format!(" up to {up_to}"));
@@ -264,7 +264,7 @@ fn message(row: &VerdictRow, reason: &Reason) -> String {
 
 /// How often the gate is wrong by design; what a calibration measured is another number.
 pub fn by_design() -> String {
-    format!("The test is designed for at most {} false failures a run, code placement aside.", units::percent(LEVEL))
+    format!("The test is designed for at most {} false failures a run, layout noise excluded.", units::percent(LEVEL))
 }
 
 /// `runs 1 of the 2 changed functions: engine::decode`; more than a few have no names.

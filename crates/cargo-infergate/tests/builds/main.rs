@@ -1,5 +1,5 @@
-//! Gates of repositories whose two sides cargo builds, some of them several times. That takes minutes, so CI runs them in a job of their
-//! own: `cargo test -p cargo-infergate --test builds`.
+//! Gates of repositories whose two sides cargo builds, of servers in real time, and programs that the compiler makes. That takes minutes,
+//! so CI runs them in a job of their own: `cargo test -p cargo-infergate --test builds`.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod alike;
@@ -7,11 +7,16 @@ mod base_build;
 mod bench_targets;
 mod bisect;
 mod carried;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod code;
+mod command_worker;
 mod harness;
 #[cfg(unix)]
 #[path = "../cli/interrupt.rs"]
 #[allow(dead_code)]
 mod interrupt;
+#[cfg(target_os = "linux")]
+mod left_behind;
 #[path = "../cli/paired.rs"]
 #[allow(dead_code)]
 mod paired;
@@ -23,6 +28,9 @@ mod same_code;
 #[path = "../cli/sandbox.rs"]
 #[allow(dead_code)]
 mod sandbox;
+mod server;
 #[path = "../../../../tests/support/mod.rs"]
 mod support;
 mod swap;
+#[cfg(unix)]
+mod turns;

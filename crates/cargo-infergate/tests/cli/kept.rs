@@ -9,8 +9,7 @@ use infergate_receipts::{Outcome, Receipt, Verdict, read};
 use crate::init::files;
 use crate::interrupt::pair;
 use crate::paired::{between, fakes, program};
-use crate::sandbox::{QUICK, Sandbox, decision, error, ran, stderr, stdout};
-use crate::turns::until;
+use crate::sandbox::{QUICK, Sandbox, decision, error, ran, stderr, stdout, until};
 
 /// The same command where no file can be longer than so many blocks of 512 bytes, as on a disk that is full then. By itself a signal
 /// would end it.

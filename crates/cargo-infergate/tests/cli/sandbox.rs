@@ -1,8 +1,9 @@
 //! A folder of its own for each test, and the command line in it.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command as Process;
+use std::process::{Child, ChildStderr, Command as Process, Stdio};
 
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
@@ -145,4 +146,15 @@ pub fn error(assert: Assert) -> String {
     assert_eq!(said.matches("error: ").count(), 1, "{said}");
     assert!(!line.ends_with('.') && !line.contains('\u{1b}'), "{line}");
     line
+}
+
+/// Starts a command and reads what it says until it says `moment`.
+pub fn until(mut command: Process, moment: &str) -> (Child, BufReader<ChildStderr>, String) {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("starts");
+    let mut words = BufReader::new(child.stderr.take().expect("piped"));
+    let mut said = String::new();
+    while !said.contains(moment) {
+        assert!(words.read_line(&mut said).expect("readable") > 0, "it ended early: {said}");
+    }
+    (child, words, said)
 }

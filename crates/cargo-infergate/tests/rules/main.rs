@@ -1,7 +1,5 @@
 //! What the command decides, derives, reads and writes.
 
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod code;
 mod config;
 #[allow(dead_code)]
 mod gate;

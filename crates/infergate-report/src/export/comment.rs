@@ -29,7 +29,7 @@ pub fn export(inputs: &Inputs, report: &Report) -> Result<String> {
     let intended = accept::accepted(verdict);
     let sign = match Tone::of(verdict.verdict) {
         // A pass that somebody has to look at.
-        Tone::Good if !intended.is_empty() => "⚠️",
+        Tone::Good if !intended.is_empty() => "☑️",
         Tone::Good => "✅",
         Tone::Warn => "⚠️",
         Tone::Bad => "❌",

@@ -61,7 +61,7 @@ pub fn lines(explained: &Explained) -> Vec<String> {
     lines
 }
 
-/// `92 % of the slowdown (84 to 100 %) in `engine::attend`, `src/step.rs:131`, whose code changed; mostly in `memcpy``.
+/// `92 % of the slowdown (84 to 100 %) in `engine::attend`, `src/step.rs:131`, whose code changed; mostly its calls of `memcpy``.
 /// Times of the processor times `by_clock`.
 fn function(function: &ExplainedFunction, by_clock: f64, explained: &Explained) -> String {
     let place = function.place.as_ref().map_or_else(String::new, |place| format!(", `{}`", name(place)));
@@ -76,7 +76,7 @@ fn function(function: &ExplainedFunction, by_clock: f64, explained: &Explained) 
     let caller = caller.map_or_else(String::new, |caller| format!("; called by `{}`", short(caller)));
     // Its own time is measured as finely as the function's, so that a part can seem larger than the whole.
     let below: Vec<String> = function.called.iter().map(|called| format!("`{}`", short(&called.name))).collect();
-    let below = if below.is_empty() { String::new() } else { format!("; mostly in {}", below.join(", ")) };
+    let below = if below.is_empty() { String::new() } else { format!("; mostly its calls of {}", below.join(", ")) };
     let Moved { base_ns, head_ns, low_ns, high_ns } = function.time;
     let [base_ns, head_ns, low_ns, high_ns] = [base_ns, head_ns, low_ns, high_ns].map(|ns| ns * by_clock);
     let time = part(&Moved { base_ns, head_ns, low_ns, high_ns }, explained);

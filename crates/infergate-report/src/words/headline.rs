@@ -190,7 +190,7 @@ fn times(verdict: &Verdict) -> Vec<String> {
     for outcome in [Outcome::SameCode, Outcome::Layout, Outcome::Advisory] {
         let Some(first) = of(outcome).next() else { continue };
         if outcome == Outcome::SameCode && verdict.notes.contains(&Note::SameCode) {
-            parts.push("not timed since base and head are the same machine code".into());
+            parts.push("not timed: both sides are the same machine code".into());
             continue;
         }
         let why = words::sentence(first).map_or_else(String::new, |why| format!(": {why}"));

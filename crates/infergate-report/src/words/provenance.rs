@@ -103,7 +103,7 @@ fn changed_code(verdict: &Verdict) -> Option<String> {
         _ => None,
     });
     let named: Vec<String> = named?.iter().map(|name| format!("`{}`", words::explained::short(name))).collect();
-    Some(format!("of all functions only {} changed", named.join(", ")))
+    Some(format!("only {} changed", named.join(", ")))
 }
 
 /// Where the memory that outlives its run is allocated.

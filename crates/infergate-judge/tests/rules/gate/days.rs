@@ -104,7 +104,7 @@ fn sessions_of_eight_days_keep_to_the_level_however_many_a_day_has() {
     let mut worst_each = 0.0_f64;
     for (day_std, hour_std, sessions) in [(0.05, 0.05, 1), (0.05, 0.05, 4), (0.0, 0.10, 4), (0.10, 0.0, 4)] {
         let world = World { day_std, hour_std, sessions, ..QUIET };
-        let (newest, each) = (world.called(3000, gate), world.called(3000, by_sessions));
+        let (newest, each) = (world.called(1000, gate), world.called(1000, by_sessions));
         println!("days of {day_std}, hours of {hour_std}, {sessions} a day: newest {newest}, each {each}");
         assert!(newest <= 0.012, "{newest}");
         worst_each = worst_each.max(each);

@@ -138,7 +138,7 @@ fn a_missing_value_never_passes() {
     assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::TargetMissed, 1));
     let row = row(&verdict, "prefill/p8", "tpot_ms");
     assert_eq!(target_of(row).value, None);
-    assert!(note(row).contains("there is no such metric of it; name other cases"), "{row:?}");
+    assert!(note(row).contains("this case has no such metric; name other cases"), "{row:?}");
 }
 
 #[test]

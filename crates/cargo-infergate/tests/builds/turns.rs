@@ -2,16 +2,16 @@
 //! baseline is lost.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::path::Path;
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::Command;
 
 use infergate_receipts::{Baseline, Receipt, read, write_json};
 
 use crate::interrupt::signal;
 use crate::left_behind::Holders;
 use crate::repositories::{commit, empty_repository};
-use crate::sandbox::{Sandbox, error, ran, stderr};
+use crate::sandbox::{Sandbox, error, ran, stderr, until};
 
 const WAITS: &str = "waiting: another infergate command measures on this machine";
 
@@ -41,17 +41,6 @@ impl Drop for Holder {
         drop(self.0.stdin.take());
         let _ = self.0.wait();
     }
-}
-
-/// Starts a command and reads what it says until it says `moment`.
-pub fn until(mut command: Command, moment: &str) -> (Child, BufReader<ChildStderr>, String) {
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("starts");
-    let mut words = BufReader::new(child.stderr.take().expect("piped"));
-    let mut said = String::new();
-    while !said.contains(moment) {
-        assert!(words.read_line(&mut said).expect("readable") > 0, "it ended early: {said}");
-    }
-    (child, words, said)
 }
 
 #[test]
