@@ -10,7 +10,7 @@ pub const EXIT_CODES: &str = "Exit codes:\n  \
     0  pass\n  \
     1  worse: regressed, output changed, counter regressed, leak or target missed\n  \
     2  bad usage, or a run that failed\n  \
-    3  no verdict: unstable, inconclusive, invalid or partial\n  \
+    3  inconclusive, unstable, invalid or partial\n  \
     4  not comparable; with --require-baseline also: no baseline";
 
 /// Commands that end with a verdict.
