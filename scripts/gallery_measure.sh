@@ -64,7 +64,6 @@ providers() {
     targets+=(--target "north/full=$url" --model "north/full=$served" --price north/full=0.10,0.40)
     serve --slots 1 --queue 0
     targets+=(--target "south/four-bit=$url" --model "south/four-bit=$served" --price south/four-bit=0.04,0.15)
-    # Their number is no multiple of three, so that each prompt goes to all targets.
     python3 scripts/llama_cpp_check.py prompts 25 48 > target/providers.jsonl
     load "${targets[@]}" --api completions --dataset target/providers.jsonl --input-tokens 32 --output-tokens 48 --users 1,4 \
         --requests 90 --tokenizer "$model"

@@ -66,23 +66,18 @@ impl<'a> Pair<'a> {
     /// Which one is faster, as far as it is shown.
     fn sentence(&self, view: &View<'_>) -> String {
         let name = |is_first| self.name(view, is_first);
-        let of = |shown: Shown, answers: &str| match shown {
-            Ok(wins) => format!("{} is faster for {answers} answers", name(wins)),
-            Err(_) => format!("for {answers} answers no difference is shown"),
-        };
+        let faster = |wins, answers| format!("{} is faster than {} for {answers}", name(wins), name(!wins));
         let sentence = match (self.short, self.long, self.crossing) {
             (Err(_), Err(_), _) => format!("neither {} nor {} is shown to be faster", name(true), name(false)),
-            (Ok(short), Ok(long), _) if short == long => {
-                format!("{} is faster than {} for every length of answer", name(short), name(!short))
-            }
+            (Ok(short), Ok(long), _) if short == long => faster(short, "every length of answer"),
             (Ok(short), Ok(long), Some((tokens, (low, high)))) => format!(
                 "{} is faster up to {tokens:.0} tokens of answer (95 % interval {low:.0} to {high:.0}), {} beyond",
                 name(short),
                 name(long)
             ),
-            (short, long, _) => {
-                format!("of {} and {} {}, {}", name(true), name(false), of(short, "short"), of(long, "long"))
-            }
+            (Ok(short), Ok(_), None) => faster(short, "short answers") + ", slower for long ones",
+            (Ok(short), Err(_), _) => faster(short, "short answers") + "; for long ones no difference is shown",
+            (Err(_), Ok(long), _) => faster(long, "long answers") + "; for short ones no difference is shown",
         };
         format!("At {} {sentence}", self.one.arrivals.name())
     }
