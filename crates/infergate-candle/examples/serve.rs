@@ -24,12 +24,8 @@ use axum::routing::{get, post};
 use axum::serve::ListenerExt as _;
 use clap::Parser;
 use futures_util::stream;
-use infergate::clock::VirtualClock;
-use infergate::engine::fake::FakeScript;
 use infergate::engine::scheduler::ensure_request_fits;
-use infergate::engine::{
-    Engine, EngineFactory as _, EngineInfo, Event, FakeEngine, LoadRequest, RequestId, Scheduler, TokenId,
-};
+use infergate::engine::{Engine, EngineFactory as _, EngineInfo, Event, LoadRequest, RequestId, Scheduler, TokenId};
 use infergate_candle::Candle;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -39,6 +35,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Output tokens of a request that names no number, as in OpenAI's API.
 const DEFAULT_OUTPUT_TOKENS: usize = 16;
+/// Tokens of `--timed` are below this.
+const TIMED_VOCAB_TOKENS: u64 = 50_000;
 /// The timed scheduler waits no longer than this in one step, so that it takes in further requests meanwhile.
 const SLICE: Duration = Duration::from_micros(250);
 
@@ -93,11 +91,10 @@ fn main() -> Result<()> {
         }
         [ttft, itl] => {
             let (ttft, itl) = (Duration::from_millis(ttft), Duration::from_millis(itl));
-            let script = FakeScript { context_tokens: 32_768, output_salt: arguments.salt, ..FakeScript::default() };
-            let fake = FakeEngine::new(script, VirtualClock::default());
-            let info = EngineInfo { model: "timed".into(), ..fake.info() };
-            let (slots, running) = (arguments.slots, Vec::new());
-            (info, None, Box::new(Timed { fake, ttft, itl, slots, running, submitted: 0 }))
+            let (context_tokens, vocab_tokens) = (32_768, TIMED_VOCAB_TOKENS as usize);
+            let info = EngineInfo { model: "timed".into(), context_tokens, vocab_tokens, ..EngineInfo::default() };
+            let (salt, slots, running) = (arguments.salt, arguments.slots, Vec::new());
+            (info, None, Box::new(Timed { salt, ttft, itl, slots, running, submitted: 0 }))
         }
         _ => bail!("--timed takes two numbers, as in --timed 200,20"),
     };
@@ -428,9 +425,9 @@ fn work(mut scheduler: Box<dyn Scheduler + Send>, jobs: &mpsc::Receiver<Job>) {
     }
 }
 
-/// Gives each request its tokens at set times, whatever the others do. The tokens are a [`FakeEngine`]'s: they depend on the prompt.
+/// Gives each request its tokens at set times, whatever the others do. Each is a hash of all tokens before it.
 struct Timed {
-    fake: FakeEngine,
+    salt: u64,
     ttft: Duration,
     itl: Duration,
     slots: usize,
@@ -440,23 +437,25 @@ struct Timed {
 
 struct Running {
     request: RequestId,
-    fake: FakeEngine,
-    /// Empty once it was read.
-    prompt: Vec<TokenId>,
+    /// Of the tokens so far.
+    hash: u64,
     due: Instant,
     given: usize,
     output_tokens: usize,
 }
 
+/// FNV-1a over `tokens`, behind those that `hash` is of.
+fn hashed(hash: u64, tokens: &[TokenId]) -> u64 {
+    tokens.iter().fold(hash, |hash, token| (hash ^ u64::from(*token)).wrapping_mul(0x0100_0000_01b3))
+}
+
 impl Running {
-    fn next(&mut self) -> Result<Event> {
-        let token = match self.prompt.is_empty() {
-            false => self.fake.start(&std::mem::take(&mut self.prompt))?,
-            true => self.fake.next()?,
-        };
+    fn next(&mut self) -> Event {
+        let token = (self.hash % TIMED_VOCAB_TOKENS) as TokenId;
+        self.hash = hashed(self.hash, &[token]);
         self.given += 1;
         let (index, finished) = (self.given - 1, self.given == self.output_tokens);
-        Ok(Event { request: self.request, token, index, age_ns: 0, finished })
+        Event { request: self.request, token, index, age_ns: 0, finished }
     }
 }
 
@@ -472,8 +471,8 @@ impl Scheduler for Timed {
     fn submit(&mut self, prompt: &[TokenId], output_tokens: usize) -> Result<RequestId> {
         let request = RequestId(self.submitted);
         self.submitted += 1;
-        let (fake, prompt, due) = (self.fake.clone(), prompt.to_vec(), Instant::now() + self.ttft);
-        self.running.push(Running { request, fake, prompt, due, given: 0, output_tokens });
+        let (hash, due) = (hashed(0xcbf2_9ce4_8422_2325 ^ self.salt, prompt), Instant::now() + self.ttft);
+        self.running.push(Running { request, hash, due, given: 0, output_tokens });
         Ok(request)
     }
 
@@ -483,7 +482,7 @@ impl Scheduler for Timed {
         for running in &mut self.running {
             if running.due <= now {
                 running.due += self.itl;
-                events.push(running.next()?);
+                events.push(running.next());
             }
         }
         self.running.retain(|running| running.given < running.output_tokens);
