@@ -1,10 +1,10 @@
 //! The criterion front: one call turns an engine factory into a bench target.
 //!
 //! ```no_run
-//! use infergate::engine::{Engine, EngineFactory, FakeEngine, LoadRequest};
+//! use infergate::engine::{Engine, LoadRequest};
 //!
 //! fn load(_request: &LoadRequest) -> anyhow::Result<Box<dyn Engine + Send>> {
-//!     Ok(Box::new(FakeEngine::new(Default::default(), Default::default())))
+//!     todo!("your engine")
 //! }
 //!
 //! fn main() -> std::process::ExitCode {

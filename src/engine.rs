@@ -76,14 +76,12 @@
 
 mod contract;
 mod factory;
-pub mod fake;
 pub mod scheduler;
 
 use anyhow::{Result, bail};
 
 pub use contract::check_contract;
 pub use factory::EngineFactory;
-pub use fake::FakeEngine;
 pub use infergate_core::engine::{Cost, Device, EngineInfo, LoadRequest, Pacing, TokenId, ensure_fits};
 pub use scheduler::{Event, RequestId, RoundRobin, Scheduler};
 

@@ -17,5 +17,3 @@ mod profiler;
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub mod worker;
-
-pub use infergate_core::clock;

@@ -6,12 +6,12 @@
 //! A bench target of it is three lines, in `benches/memory.rs` with `harness = false`:
 //!
 //! ```no_run
-//! # use infergate::engine::{Engine, FakeEngine, LoadRequest};
+//! # use infergate::engine::{Engine, LoadRequest};
 //! #[global_allocator]
 //! static ALLOCATOR: infergate::memory::CountingAllocator = infergate::memory::CountingAllocator;
 //!
 //! # fn load(_request: &LoadRequest) -> anyhow::Result<Box<dyn Engine + Send>> {
-//! #     Ok(Box::new(FakeEngine::new(Default::default(), Default::default())))
+//! #     todo!("your engine")
 //! # }
 //! fn main() -> std::process::ExitCode {
 //!     infergate::bench::memory_main(&load)

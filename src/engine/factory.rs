@@ -10,14 +10,13 @@ use super::{Engine, LoadRequest};
 ///
 /// ```no_run
 /// use anyhow::Result;
-/// use infergate::engine::{Engine, EngineFactory, FakeEngine, LoadRequest};
+/// use infergate::engine::{Engine, EngineFactory, LoadRequest};
 ///
 /// struct Mine;
 ///
 /// impl EngineFactory for Mine {
 ///     fn load(&self, _request: &LoadRequest) -> Result<Box<dyn Engine + Send>> {
-///         // ... in place of this one, yours
-///         Ok(Box::new(FakeEngine::new(Default::default(), Default::default())))
+///         todo!("your engine")
 ///     }
 ///
 ///     fn environment(&self, request: &LoadRequest) -> Vec<(String, String)> {

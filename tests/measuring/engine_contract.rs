@@ -5,12 +5,12 @@
 mod own_engine;
 
 use anyhow::Result;
-use infergate::clock::VirtualClock;
-use infergate::engine::fake::FakeScript;
 use infergate::engine::{
-    Cost, Engine, EngineFactory, EngineInfo, Event, FakeEngine, LoadRequest, RequestId, RoundRobin, Scheduler, Step,
-    TokenId, check_contract,
+    Cost, Engine, EngineFactory, EngineInfo, Event, LoadRequest, RequestId, RoundRobin, Scheduler, Step, TokenId,
+    check_contract,
 };
+
+use crate::fake::{FakeEngine, FakeScript, VirtualClock};
 
 fn fake(script: FakeScript) -> FakeEngine {
     FakeEngine::new(script, VirtualClock::default())

@@ -5,13 +5,13 @@ use std::io::{BufReader, Read, Result};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use infergate::clock::VirtualClock;
-use infergate::engine::fake::FakeScript;
-use infergate::engine::{Engine, FakeEngine, LoadRequest};
+use infergate::engine::{Engine, LoadRequest};
 use infergate::worker::serve;
 use infergate_core::process::processor_ns;
 use infergate_core::receipt::Idle;
 use serde_json::Value;
+
+use crate::fake::{FakeEngine, FakeScript, VirtualClock};
 
 /// Of each wait for a request.
 const BURNT_NS: u64 = 20_000_000;

@@ -2,6 +2,8 @@
 
 mod bench_flags;
 mod engine_contract;
+#[path = "../support/fake.rs"]
+mod fake;
 #[cfg(unix)]
 mod idle;
 mod measure;

@@ -2,12 +2,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use infergate::clock::{Clock, VirtualClock};
-use infergate::engine::fake::FakeScript;
-use infergate::engine::{Engine, EngineInfo, FakeEngine, TokenId};
+use infergate::engine::{Engine, EngineInfo, TokenId};
 use infergate::measure::{self, InvariantBroken, Sampler};
 use infergate_core::case::Case;
+use infergate_core::clock::Clock;
 use infergate_core::prompt;
+
+use crate::fake::{FakeEngine, FakeScript, VirtualClock};
 
 const MS: u64 = 1_000_000;
 
@@ -209,7 +210,7 @@ fn a_case_beyond_the_context_is_refused_before_anything_runs() {
         error.to_string(),
         "generate/p1000-o25 needs 1025 tokens and the model's context has 1024; choose a shorter prompt or fewer output tokens"
     );
-    assert_eq!(infergate::clock::Clock::now_ns(&clock), 0);
+    assert_eq!(clock.now_ns(), 0);
 }
 
 #[test]

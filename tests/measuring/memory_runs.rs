@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 
-use infergate::clock::VirtualClock;
-use infergate::engine::{Engine, EngineInfo, FakeEngine, TokenId};
+use infergate::engine::{Engine, EngineInfo, TokenId};
 use infergate::{measure, memory};
 use infergate_core::case::Case;
+
+use crate::fake::{FakeEngine, VirtualClock};
 
 /// Keeps what it was asked.
 struct Asked {

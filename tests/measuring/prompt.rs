@@ -1,11 +1,11 @@
 //! Fixed prompts: exactly P tokens, the same every time.
 
 use anyhow::Result;
-use infergate::clock::VirtualClock;
-use infergate::engine::fake::FakeScript;
-use infergate::engine::{Engine, EngineInfo, FakeEngine, TokenId};
+use infergate::engine::{Engine, EngineInfo, TokenId};
 use infergate::measure::fixed_prompt;
 use infergate_core::prompt::{TEXT, seeded_ids};
+
+use crate::fake::{FakeEngine, FakeScript, VirtualClock};
 
 /// An engine whose tokens are words; it only tokenizes.
 struct Words;

@@ -1,9 +1,9 @@
 //! A prompt that was just read, timed beside new ones.
 
-use infergate::clock::VirtualClock;
-use infergate::engine::fake::FakeScript;
-use infergate::engine::{Engine, EngineInfo, FakeEngine, TokenId};
+use infergate::engine::{Engine, EngineInfo, TokenId};
 use infergate::measure;
+
+use crate::fake::{FakeEngine, FakeScript, VirtualClock};
 
 const MS: u64 = 1_000_000;
 

@@ -1,10 +1,10 @@
 //! Steps of an engine that goes on by itself.
 
-use infergate::clock::VirtualClock;
-use infergate::engine::fake::FakeScript;
-use infergate::engine::{Engine, EngineInfo, FakeEngine, Pacing, TokenId};
+use infergate::engine::{Engine, EngineInfo, Pacing, TokenId};
 use infergate::measure::{self, Sampler};
 use infergate_core::prompt;
+
+use crate::fake::{FakeEngine, FakeScript, VirtualClock};
 
 const MS: u64 = 1_000_000;
 

@@ -3,11 +3,11 @@
 use std::cell::Cell;
 
 use anyhow::Result;
-use infergate::clock::VirtualClock;
-use infergate::engine::fake::FakeScript;
-use infergate::engine::{Engine, EngineInfo, FakeEngine, LoadRequest, TokenId};
+use infergate::engine::{Engine, EngineInfo, LoadRequest, TokenId};
 use infergate::{measure, worker};
 use infergate_core::prompt;
+
+use crate::fake::{FakeEngine, FakeScript, VirtualClock};
 
 const MS: u64 = 1_000_000;
 

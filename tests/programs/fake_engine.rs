@@ -7,6 +7,9 @@
 //! the second process on), `wrong-tails` (other tokens behind prompts whose length 8 does not divide), `whole-blocks` (refuses those), `forks` (serves requests together), `wrong-forks` (and says something else then), `failing-forks` (and fails then), `dying-forks` (and dies then), `tiring-forks` (and dies at the third), `noisy` (each process another speed), `waits` (in the third process, for a file), `prints` (to stdout, as an
 //! engine may), `new-protocol`, `keeps-prompt` (and answers the same one at once). It speaks the worker protocol and nothing else.
 
+#[path = "../support/fake.rs"]
+mod fake;
+
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, Seek, Write};
 use std::path::PathBuf;
@@ -15,10 +18,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use anyhow::{Context, Result, bail, ensure};
-use infergate::clock::VirtualClock;
-use infergate::engine::fake::FakeScript;
-use infergate::engine::{Engine, EngineInfo, FakeEngine, LoadRequest, Step, TokenId};
+use infergate::engine::{Engine, EngineInfo, LoadRequest, Step, TokenId};
 use infergate::worker;
+
+use fake::{FakeEngine, FakeScript, VirtualClock};
 
 /// So many steps are made up; then they come again.
 const STEPS: u64 = 4096;

@@ -2,13 +2,17 @@
 //! top of a real model `control:heap:synthetic:gpt2`; what they do happens once a run. The tests run all of them, and
 //! `cargo run --example leaky_engine` lists them.
 
+#[path = "../support/fake.rs"]
+mod fake;
+
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
-use infergate::clock::VirtualClock;
-use infergate::engine::{Engine, EngineFactory, EngineInfo, FakeEngine, LoadRequest, TokenId};
+use infergate::engine::{Engine, EngineFactory, EngineInfo, LoadRequest, TokenId};
 use infergate_candle::Candle;
 use infergate_core::worker::WORKER_ARGUMENT;
+
+use fake::{FakeEngine, VirtualClock};
 
 #[global_allocator]
 static ALLOCATOR: infergate::memory::CountingAllocator = infergate::memory::CountingAllocator;

@@ -1,9 +1,7 @@
-//! The one clock: monotonic nanoseconds, real or virtual.
+//! The one clock: monotonic nanoseconds.
 //!
 //! Everything that takes time asks a [`Clock`], so that all of it can be tested without a wall clock.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// Monotonic time in nanoseconds since an arbitrary origin.
@@ -49,32 +47,5 @@ impl Clock for MonotonicClock {
         while self.now_ns() < ns {
             std::hint::spin_loop();
         }
-    }
-}
-
-/// A clock that moves only when told to. Clones share the time.
-#[derive(Debug, Clone, Default)]
-pub struct VirtualClock {
-    now_ns: Arc<AtomicU64>,
-}
-
-impl VirtualClock {
-    /// Moves time forward by `by_ns` nanoseconds.
-    pub fn advance_ns(&self, by_ns: u64) {
-        self.now_ns.fetch_add(by_ns, Ordering::Relaxed);
-    }
-}
-
-impl Clock for VirtualClock {
-    fn now_ns(&self) -> u64 {
-        self.now_ns.load(Ordering::Relaxed)
-    }
-
-    fn spin_until_ns(&self, ns: u64) {
-        self.now_ns.fetch_max(ns, Ordering::Relaxed);
-    }
-
-    fn is_virtual(&self) -> bool {
-        true
     }
 }

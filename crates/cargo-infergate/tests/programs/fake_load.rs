@@ -4,13 +4,16 @@
 //! after some steps, `fake:alone` cannot serve more than one sequence, `fake:wordless` has no tokenizer. That of the others makes a
 //! token of each character.
 
+#[path = "../../../../tests/support/fake.rs"]
+mod fake;
+
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use infergate::clock::VirtualClock;
-use infergate::engine::fake::FakeScript;
-use infergate::engine::{Engine, EngineInfo, Event, FakeEngine, LoadRequest, RequestId, Scheduler, TokenId};
+use infergate::engine::{Engine, EngineInfo, Event, LoadRequest, RequestId, Scheduler, TokenId};
 use infergate::worker;
+
+use fake::{FakeEngine, FakeScript, VirtualClock};
 
 struct Fake {
     engine: FakeEngine,

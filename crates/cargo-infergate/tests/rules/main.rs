@@ -1,6 +1,8 @@
 //! What the command decides, derives, reads and writes.
 
 mod config;
+#[path = "../../../../tests/support/fake.rs"]
+mod fake;
 #[allow(dead_code)]
 mod gate;
 mod load;

@@ -1,13 +1,12 @@
 //! A scheduler under load, on a virtual clock: every time is known.
 
 use anyhow::{Result, ensure};
-use infergate::clock::VirtualClock;
-use infergate::engine::fake::FakeScript;
-use infergate::engine::{Engine, Event, FakeEngine, RequestId, Scheduler};
+use infergate::engine::{Engine, Event, RequestId, Scheduler};
 use infergate::load::{Ask, Driven, drive};
 use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Spacing, Stop};
 use infergate_core::receipt::output_sha256;
 
+use crate::fake::{FakeEngine, FakeScript, VirtualClock};
 use crate::local_load::engines::{Batch, MS, ask, plan, script};
 
 fn closed(users: u32) -> Arrivals {

@@ -3,11 +3,11 @@
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
-use infergate::clock::VirtualClock;
-use infergate::engine::fake::FakeScript;
-use infergate::engine::{Engine, EngineInfo, Event, FakeEngine, RequestId, Scheduler, TokenId};
+use infergate::engine::{Engine, EngineInfo, Event, RequestId, Scheduler, TokenId};
 use infergate::load::Ask;
 use infergate_core::load::{Arrivals, LevelPlan, RequestShape, Stop};
+
+use crate::fake::{FakeEngine, FakeScript, VirtualClock};
 
 pub const MS: u64 = 1_000_000;
 

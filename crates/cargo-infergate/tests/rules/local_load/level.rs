@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use infergate::clock::VirtualClock;
-use infergate::engine::fake::FakeScript;
-use infergate::engine::{Engine, FakeEngine};
+use infergate::engine::Engine;
 use infergate::load::run_level;
 use infergate_core::load::{Arrivals, LevelPlan, LoadLevel, RequestShape, Stop};
 
+use crate::fake::{FakeEngine, FakeScript, VirtualClock};
 use crate::local_load::engines::{BatchEngine, MS, plan, script};
 
 fn closed(users: u32, count: u64) -> LevelPlan {

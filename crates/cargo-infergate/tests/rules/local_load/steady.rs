@@ -1,11 +1,11 @@
 //! Each measured request runs at full load to its last token: on an engine that shares itself among the requests in flight, so
 //! that a token takes as long as there are others, the truth is known.
 
-use infergate::clock::VirtualClock;
 use infergate::load::{Ask, Driven, drive};
 use infergate_core::load::{Arrivals, LevelPlan, RequestRecord, Stop};
 use infergate_core::stats::median;
 
+use crate::fake::VirtualClock;
 use crate::local_load::engines::{Batch, MS, ask, plan};
 
 /// A request's token takes 4 ms for each request in flight.

@@ -5,14 +5,13 @@ use std::path::Path;
 
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
-use infergate::clock::VirtualClock;
-use infergate::engine::fake::FakeScript;
-use infergate::engine::{FakeEngine, LoadRequest};
+use infergate::engine::LoadRequest;
 use infergate::load::run_level;
 use infergate_core::load::{Arrivals, LevelPlan, LoadLevel, Stop, Window};
 use infergate_core::worker::{Client, Timeouts, WorkerError, WorkerFile};
 use infergate_receipts::{LoadBaseline, LoadReceipt, Outcome, Verdict, read, write_json};
 
+use crate::fake::{FakeEngine, FakeScript, VirtualClock};
 use crate::local_load::engines::{NEVER, plan};
 use crate::support;
 

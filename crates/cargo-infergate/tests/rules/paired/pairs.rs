@@ -5,10 +5,10 @@ use std::convert::Infallible;
 
 use cargo_infergate::paired::pairs::{Pairs, first_pairs, most_ns};
 use infergate_core::case::Case;
-use infergate_core::clock::VirtualClock;
 use infergate_judge::paired::Limits;
 use infergate_receipts::{BlockCase, PairedCase};
 
+use crate::fake::VirtualClock;
 use crate::gate::support::measured;
 
 /// Pairs of 2 x 10 ms whose ratios jump by 10 %: more of them would help.

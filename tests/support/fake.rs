@@ -1,9 +1,40 @@
-//! [`FakeEngine`]: scripted delays on a virtual clock, so that everything above an engine is tested without waiting.
+//! [`FakeEngine`]: scripted delays on a [`VirtualClock`], so that everything above an engine is tested without waiting.
+
+#![allow(dead_code)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Result, ensure};
+use infergate::engine::{Cost, Engine, EngineInfo, Step, TokenId, ensure_fits};
+use infergate_core::clock::Clock;
 
-use super::{Cost, Engine, EngineInfo, Step, TokenId, ensure_fits};
-use infergate_core::clock::VirtualClock;
+/// A clock that moves only when told to. Clones share the time.
+#[derive(Debug, Clone, Default)]
+pub struct VirtualClock {
+    now_ns: Arc<AtomicU64>,
+}
+
+impl VirtualClock {
+    /// Moves time forward by `by_ns` nanoseconds.
+    pub fn advance_ns(&self, by_ns: u64) {
+        self.now_ns.fetch_add(by_ns, Ordering::Relaxed);
+    }
+}
+
+impl Clock for VirtualClock {
+    fn now_ns(&self) -> u64 {
+        self.now_ns.load(Ordering::Relaxed)
+    }
+
+    fn spin_until_ns(&self, ns: u64) {
+        self.now_ns.fetch_max(ns, Ordering::Relaxed);
+    }
+
+    fn is_virtual(&self) -> bool {
+        true
+    }
+}
 
 const VOCAB_TOKENS: TokenId = 50_000;
 /// From each of the best logits to the next.
@@ -62,7 +93,8 @@ impl Default for FakeScript {
 pub struct FakeEngine {
     script: FakeScript,
     clock: VirtualClock,
-    cache: Vec<TokenId>,
+    /// A hash of the tokens up to each one.
+    cache: Vec<u64>,
     prompt_tokens: usize,
     /// What the next step appends.
     pending: Option<TokenId>,
@@ -79,12 +111,14 @@ impl FakeEngine {
         Self { script, clock, cache: Vec::new(), prompt_tokens: 0, pending, last, first, starts: 0, steps: 0 }
     }
 
-    fn predict(&self) -> TokenId {
+    fn append(&mut self, token: TokenId) {
         let salt = self.script.output_salt + if self.script.unrepeatable { self.starts } else { 0 };
-        let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ salt;
-        for token in &self.cache {
-            hash = (hash ^ u64::from(*token)).wrapping_mul(0x0100_0000_01b3);
-        }
+        let before = self.cache.last().copied().unwrap_or(0xcbf2_9ce4_8422_2325 ^ salt);
+        self.cache.push((before ^ u64::from(token)).wrapping_mul(0x0100_0000_01b3));
+    }
+
+    fn predict(&self) -> TokenId {
+        let hash = self.cache.last().expect("no prompt is empty");
         u32::try_from(hash % u64::from(VOCAB_TOKENS)).expect("below the vocabulary")
     }
 }
@@ -109,7 +143,7 @@ impl Engine for FakeEngine {
         if !self.script.leaks_cache {
             self.cache.clear();
         }
-        self.cache.extend_from_slice(prompt);
+        prompt.iter().for_each(|token| self.append(*token));
         self.prompt_tokens = self.cache.len();
         let prefill_ns = self.script.prefill_ns_per_token * prompt.len() as u64;
         self.clock.advance_ns(prefill_ns + self.script.first_sample_ns);
@@ -122,7 +156,7 @@ impl Engine for FakeEngine {
         let Some(pending) = self.pending else { anyhow::bail!("no sequence was started; call start first") };
         ensure_fits(self.cache.len() + 2, self.script.context_tokens)?;
         ensure!(self.script.fails_at_step != Some(self.steps), "the fake engine failed at step {}", self.steps);
-        self.cache.push(pending);
+        self.append(pending);
         let jitter = match self.script.jitter_ns.len() {
             0 => 0,
             len => self.script.jitter_ns[usize::try_from(self.steps)? % len],
