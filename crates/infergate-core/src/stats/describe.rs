@@ -25,7 +25,6 @@ pub fn median(values: &[f64]) -> Option<f64> {
 /// The location estimate of Hodges and Lehmann (1963): the median of the means of all pairs of values, each with itself included. A wild
 /// value moves it little. `None` without values, or when one is not finite.
 pub fn hodges_lehmann(values: &[f64]) -> Option<f64> {
-    let values = finite(values)?;
     let pairs = values.iter().enumerate().flat_map(|(at, a)| values[at..].iter().map(move |b| a.midpoint(*b)));
     quantile_in(&mut pairs.collect::<Vec<f64>>(), 0.5)
 }
@@ -47,7 +46,6 @@ pub fn sample_std(values: &[f64]) -> Option<f64> {
 pub fn pooled_std(groups: &[Vec<f64>]) -> Option<f64> {
     let (mut squares, mut freedom) = (0.0, 0);
     for group in groups {
-        let group = finite(group)?;
         let mean = mean(group)?;
         squares += group.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
         freedom += group.len() - 1;
