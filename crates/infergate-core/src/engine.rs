@@ -186,8 +186,6 @@ pub fn default_tolerance(engine: &EngineInfo) -> f64 {
         "f32" | "fp32" | "float32" | "float" | "single" => 1e-6,
         "f16" | "fp16" | "float16" | "half" | "tf32" => 1e-6 * 8192.0,
         "bf16" | "bfloat16" => 1e-6 * 65536.0,
-        _ => QUANTIZED_TOLERANCE,
+        _ => 0.045,
     }
 }
-
-const QUANTIZED_TOLERANCE: f64 = 0.045;
