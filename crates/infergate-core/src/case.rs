@@ -6,7 +6,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use serde::{Deserialize, Serialize};
 
 use crate::sha256::WORDS;
 
@@ -40,8 +39,7 @@ pub enum Case {
 }
 
 /// The criterion group and report section a case belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phase {
     /// Prompt to first token.
     Prefill,
