@@ -11,21 +11,23 @@ pub const SELF: &str = "/proc/self";
 
 /// What Linux says of the process that the folder `proc` describes, its heap left out; `None` where it says nothing. A process that
 /// looks at itself has one more file open meanwhile.
+///
+/// To the resident set counts what of it was moved to swap: a machine short of memory must not hide a leak. `status` is asked last, since
+/// the kernel sums it up now and then only.
 pub fn of_process(proc: &Path) -> MemorySample {
-    let rollup = fs::read_to_string(proc.join("smaps_rollup")).unwrap_or_default();
-    let (rss_bytes, anonymous_bytes) = (kib_field(&rollup, "Rss:"), kib_field(&rollup, "Anonymous:"));
+    let read = |file| fs::read_to_string(proc.join(file)).unwrap_or_default();
+    let entries = |folder| Some(fs::read_dir(proc.join(folder)).ok()?.count() as u64);
+    let (rollup, status) = (read("smaps_rollup"), read("status"));
+    let (resident, anonymous_bytes) = (kib_field(&rollup, "Rss:"), kib_field(&rollup, "Anonymous:"));
+    let swapped = kib_field(&rollup, "Swap:").or_else(|| kib_field(&status, "VmSwap:"));
     MemorySample {
-        rss_bytes: resident_set_bytes(proc, &rollup),
+        rss_bytes: resident.or_else(|| kib_field(&status, "VmRSS:")).map(|bytes| bytes + swapped.unwrap_or(0)),
         anonymous_bytes,
-        mapped_bytes: rss_bytes.zip(anonymous_bytes).map(|(all, anonymous)| all.saturating_sub(anonymous)),
-        open_files: entries(&proc.join("fd")),
-        threads: entries(&proc.join("task")),
+        mapped_bytes: resident.zip(anonymous_bytes).map(|(all, anonymous)| all.saturating_sub(anonymous)),
+        open_files: entries("fd"),
+        threads: entries("task"),
         ..MemorySample::default()
     }
-}
-
-fn entries(folder: &Path) -> Option<u64> {
-    Some(fs::read_dir(folder).ok()?.count() as u64)
 }
 
 /// One sentence for each thing that is `None` in `sample`, or as the peak, and should not be.
@@ -37,15 +39,6 @@ pub fn missing(sample: &MemorySample, peak_rss_bytes: Option<u64>) -> Vec<String
         (peak_rss_bytes, "the peak of the resident set is not known: there is no /proc/self/status"),
     ];
     wanted.into_iter().filter(|(value, _)| value.is_none()).map(|(_, text)| text.to_owned()).collect()
-}
-
-/// The resident set, and what of it was moved to swap: a machine short of memory must not hide a leak. `status` is asked last: the
-/// kernel sums it up now and then only.
-fn resident_set_bytes(proc: &Path, rollup: &str) -> Option<u64> {
-    let status = fs::read_to_string(proc.join("status")).unwrap_or_default();
-    let swapped = kib_field(rollup, "Swap:").or_else(|| kib_field(&status, "VmSwap:"));
-    let resident = kib_field(rollup, "Rss:").or_else(|| kib_field(&status, "VmRSS:"))?;
-    Some(resident.saturating_add(swapped.unwrap_or(0)))
 }
 
 /// The largest resident set since the process began.
