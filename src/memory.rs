@@ -20,7 +20,6 @@
 
 mod allocator;
 mod counted;
-mod sample;
 mod sites;
 
 pub(crate) use allocator::uncounted;

@@ -6,12 +6,13 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::allocator::{Heap, heap, own_peak_bytes, reset_peak, uncounted_so_far};
-use super::{sample, sites};
+use super::sites;
 use crate::engine::{Engine, TokenId};
 use crate::measure::{Prepared, output_ids};
 use infergate_core::case::{Case, Phase};
+use infergate_core::machine::system;
 use infergate_core::memory::resident;
-use infergate_core::receipt::{AllocationSite, CountedCase, InferenceMemory, LeakSite};
+use infergate_core::receipt::{AllocationSite, CountedCase, InferenceMemory, LeakSite, MemorySample};
 use infergate_core::worker::MemoryState;
 
 /// A heap is still when so many looks at it, the processor offered to others in between, are the same.
@@ -53,16 +54,41 @@ fn new_prompt(prompt: &[TokenId], run: u64) -> Vec<TokenId> {
 
 /// The memory now, and the peaks since this was asked last.
 pub fn state() -> MemoryState {
-    sample::without_huge_pages();
-    still_heap();
-    let peak_live_bytes = heap().map(|heap| heap.peak_bytes);
+    without_huge_pages();
+    // Before anything else: reading the rest allocates.
+    let heap = still_heap();
+    return_freed_memory();
     let proc_self = Path::new(resident::SELF);
-    let sample = sample::sample(proc_self);
+    let seen = resident::of_process(proc_self);
+    let sample = MemorySample {
+        live_bytes: heap.map(|heap| heap.live_bytes),
+        live_blocks: heap.map(|heap| heap.live_blocks),
+        rss_bytes: seen.rss_bytes.or_else(system::resident_set_bytes),
+        ..seen
+    };
     let peak_rss_bytes = resident::peak_rss_bytes(proc_self);
     let missing = resident::missing(&sample, peak_rss_bytes);
-    let state = MemoryState { missing, sample, peak_live_bytes, peak_rss_bytes };
+    let state = MemoryState { missing, sample, peak_live_bytes: heap.map(|heap| heap.peak_bytes), peak_rss_bytes };
     reset_peak();
     state
+}
+
+/// From now on this process gets pages of 4 KiB only: steps of 2 MiB hide a leak. Linux only.
+fn without_huge_pages() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: only sets a flag of this process; a kernel that does not know it returns an error, which changes nothing.
+    unsafe {
+        libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0);
+    }
+}
+
+/// Gives what was freed back to the system, which otherwise looks used.
+fn return_freed_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: takes no pointers; glibc locks what it needs.
+    unsafe {
+        libc::malloc_trim(0);
+    }
 }
 
 /// Counts `repeats` runs of `prepared`; a counter that does not repeat is a range.
