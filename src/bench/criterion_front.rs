@@ -15,6 +15,7 @@ use infergate_core::case::{Phase, full_grid, select_fitting};
 use infergate_core::clock::{Clock, MonotonicClock};
 use infergate_core::config::Config;
 use infergate_core::printable::print_error;
+use infergate_core::{prompt, sha256};
 
 /// Criterion's smallest sample size: a generation takes seconds.
 const SAMPLES: usize = 10;
@@ -25,19 +26,20 @@ const WARM_UP: Duration = Duration::from_millis(1);
 /// Runs the groups that `arguments` name, and writes the receipt.
 pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) -> Result<()> {
     let clock = MonotonicClock::new();
-    let text = config.prompt_text()?;
+    let own_text = config.own_prompt_text()?;
+    let text = own_text.as_deref().unwrap_or(prompt::TEXT);
     let start_ns = clock.now_ns();
     let mut engine = factory.load(&config.load_request())?;
     let load_ns = clock.now_ns() - start_ns;
-    measure::ensure_reads(engine.as_ref(), config.own_prompt_text()?.as_deref())?;
+    measure::ensure_reads(engine.as_ref(), own_text.as_deref())?;
     let context_tokens = engine.info().context_tokens;
     let cases = select_fitting(&config.cases, &full_grid(context_tokens), context_tokens)?;
 
     let measured = !(arguments.list || arguments.test || arguments.load_baseline);
-    let mut recorder = Recorder::new(config, engine.as_ref())?;
+    let mut recorder = Recorder::new(config, engine.as_ref(), own_text.as_deref().map(sha256::of));
     if let Some(case) = cases.iter().find(|case| measured && arguments.names(&case.to_string())) {
-        let tokenize_ns = measure::first_tokenize_ns(engine.as_ref(), &clock, &text, case.prompt_tokens())?;
-        let prompt = measure::fixed_prompt(engine.as_ref(), &text, case.prompt_tokens(), config.seed)?;
+        let tokenize_ns = measure::first_tokenize_ns(engine.as_ref(), &clock, text, case.prompt_tokens())?;
+        let prompt = measure::fixed_prompt(engine.as_ref(), text, case.prompt_tokens(), config.seed)?;
         let cold = measure::Cold { load_ns, tokenize_ns };
         recorder.receipt.cold.push(measure::ttft_parts(engine.as_mut(), &clock, &prompt, Some(cold))?);
         recorder.receipt.warm.push(measure::ttft_parts(engine.as_mut(), &clock, &prompt, None)?);
@@ -49,7 +51,7 @@ pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) 
         group.sampling_mode(SamplingMode::Flat);
         for case in cases.iter().filter(|case| case.phase() == phase) {
             let prepared = if arguments.names(&case.to_string()) && !arguments.list && !arguments.load_baseline {
-                let prompt = measure::fixed_prompt(engine.as_ref(), &text, case.prompt_tokens(), config.seed)?;
+                let prompt = measure::fixed_prompt(engine.as_ref(), text, case.prompt_tokens(), config.seed)?;
                 Some(measure::prepare(engine.as_mut(), *case, prompt)?)
             } else {
                 None

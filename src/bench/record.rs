@@ -10,7 +10,7 @@ use crate::measure::Prepared;
 use infergate_core::config::Config;
 use infergate_core::printable::printable;
 use infergate_core::receipt::{CaseRecord, ProcessSamples, RECEIPT_SCHEMA, Receipt, timestamp, write_json};
-use infergate_core::{build_info, machine, sha256};
+use infergate_core::{build_info, machine};
 
 /// Collects what one process measured.
 pub struct Recorder {
@@ -20,10 +20,7 @@ pub struct Recorder {
 
 impl Recorder {
     /// An empty receipt for this machine, build and engine.
-    ///
-    /// # Errors
-    /// A prompt text that cannot be read.
-    pub fn new(config: &Config, engine: &dyn Engine) -> Result<Self> {
+    pub fn new(config: &Config, engine: &dyn Engine, prompt_text_sha256: Option<String>) -> Self {
         let mut build = build_info::build();
         (build.commit, build.dirty) = build_info::git(std::path::Path::new("."));
         let receipt = Receipt {
@@ -35,10 +32,10 @@ impl Recorder {
             engine: engine.info(),
             threads: config.threads,
             seed: config.seed,
-            prompt_text_sha256: config.own_prompt_text()?.map(sha256::of),
+            prompt_text_sha256,
             ..Receipt::default()
         };
-        Ok(Self { receipt, path: config.target_folder().join("bench.json") })
+        Self { receipt, path: config.target_folder().join("bench.json") }
     }
 
     /// A case's samples; none means criterion did not run it. What was measured so far is kept after each case, marked partial, should

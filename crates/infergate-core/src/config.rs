@@ -16,7 +16,6 @@ use anyhow::{Context, Result, bail};
 
 use crate::case::Case;
 use crate::engine::LoadRequest;
-use crate::prompt;
 use crate::receipt::limits::MAX_NUMBER;
 use crate::text_file::read_text;
 
@@ -158,7 +157,7 @@ impl Config {
         }
     }
 
-    /// The text of the key `prompt`; `None` where it is not set.
+    /// The text of the key `prompt`; `None` where it is not set, and prompts are cut from [`prompt::TEXT`](crate::prompt::TEXT).
     ///
     /// # Errors
     /// A file that cannot be read. The text itself never shows in an error.
@@ -166,14 +165,6 @@ impl Config {
         let read =
             |path| read_text(path, MAX_PROMPT_BYTES).context("the prompt cannot be read; give a UTF-8 text file");
         self.prompt.as_deref().map(read).transpose()
-    }
-
-    /// The text prompts are cut from.
-    ///
-    /// # Errors
-    /// As [`own_prompt_text`](Self::own_prompt_text).
-    pub fn prompt_text(&self) -> Result<String> {
-        Ok(self.own_prompt_text()?.unwrap_or_else(|| prompt::TEXT.to_owned()))
     }
 
     /// Where receipts go that nobody named a place for.

@@ -10,7 +10,7 @@ use super::measuring::find_calibration;
 use super::{flags, outputs, pages};
 use crate::config::Config;
 use infergate_core::config::Config as Measured;
-use infergate_core::sha256;
+use infergate_core::{prompt, sha256};
 use infergate_judge::memory;
 use infergate_judge::paired::{Policy, judge, missing_cases, own_errors};
 use infergate_receipts::{
@@ -83,7 +83,7 @@ fn prompt_text(inputs: &Inputs, config: &Measured) -> Result<String> {
         own.as_deref().map(sha256::of) == run.prompt_text_sha256,
         "--show-prompt: the run had another prompt text; name its file as --prompt, or set no prompt if it had the usual one"
     );
-    config.prompt_text()
+    Ok(own.unwrap_or_else(|| prompt::TEXT.to_owned()))
 }
 
 /// Reads all of them, and judges what can be. Those of a `pull_request`, whose base and head are `commits`, were written by whoever is
