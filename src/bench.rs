@@ -39,16 +39,12 @@ pub use memory_front::main as memory_main;
 
 /// The whole of a bench target's `main`. Errors go to stderr as one line; exit code 2 then, 3 for a broken invariant.
 pub fn main(factory: &dyn EngineFactory) -> ExitCode {
-    match run(factory) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            print_error(&error);
-            ExitCode::from(exit_code(&error))
-        }
-    }
+    ExitCode::from(run(factory).map_or_else(|error| failed(&error), |()| 0))
 }
 
-fn exit_code(error: &Error) -> u8 {
+/// Prints `error`; the exit code that it has.
+fn failed(error: &Error) -> u8 {
+    print_error(error);
     if error.is::<InvariantBroken>() { 3 } else { 2 }
 }
 

@@ -14,7 +14,6 @@ use crate::measure::{self, Sampler};
 use infergate_core::case::{Phase, full_grid, select_fitting};
 use infergate_core::clock::{Clock, MonotonicClock};
 use infergate_core::config::Config;
-use infergate_core::printable::print_error;
 use infergate_core::{prompt, sha256};
 
 /// Criterion's smallest sample size: a generation takes seconds.
@@ -72,7 +71,9 @@ pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) 
                     let mut left = usize::try_from(iterations).unwrap_or(usize::MAX);
                     while left > 0 {
                         let together = left.min(per_sample);
-                        let sample = or_exit(sampler.sample(engine.as_mut(), &clock, prepared, together));
+                        let sample = sampler.sample(engine.as_mut(), &clock, prepared, together).context("bench");
+                        // Criterion's closures cannot fail, and a made-up time would be a lie.
+                        let sample = sample.unwrap_or_else(|error| process::exit(super::failed(&error).into()));
                         total_ns += sample.last().copied().unwrap_or(0);
                         if together == per_sample {
                             samples.borrow_mut().push(sample);
@@ -90,15 +91,4 @@ pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) 
     }
     criterion.final_summary();
     if measured { recorder.finish() } else { Ok(()) }
-}
-
-/// Criterion's closures cannot fail, and a made-up time would be a lie.
-fn or_exit(sample: Result<Vec<u64>>) -> Vec<u64> {
-    match sample.context("bench") {
-        Ok(sample) => sample,
-        Err(error) => {
-            print_error(&error);
-            process::exit(super::exit_code(&error).into());
-        }
-    }
 }

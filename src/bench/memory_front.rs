@@ -31,13 +31,7 @@ const TEST_RUNS: usize = 1;
 /// line; exit code 2 then.
 #[inline]
 pub fn main(factory: &dyn EngineFactory) -> ExitCode {
-    match start(factory) {
-        Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(2)),
-        Err(error) => {
-            print_error(&error);
-            ExitCode::from(2)
-        }
-    }
+    ExitCode::from(start(factory).map_or_else(|error| super::failed(&error), |code| code as u8))
 }
 
 #[inline]
