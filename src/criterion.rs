@@ -152,11 +152,5 @@ pub fn __worker_without_profile(groups: &dyn Fn()) -> bool {
 /// Answers the gate until it asks for nothing more. Whether that went well; why not is on stderr.
 fn worker(groups: &dyn Fn()) -> bool {
     infergate_core::process::end_with_parent();
-    match crate::bench::beside_another(|| director::serve(groups)) {
-        Ok(()) => true,
-        Err(error) => {
-            print_error(&error);
-            false
-        }
-    }
+    crate::bench::beside_another(|| director::serve(groups)).inspect_err(print_error).is_ok()
 }

@@ -27,7 +27,7 @@ use crate::memory::heap;
 use crate::worker::{Capability, Hello, Loaded, Measured, PACKAGE_FOLDER, Request, Wire, hello};
 use infergate_core::build_info;
 use infergate_core::case::{BenchName, Case};
-use infergate_core::printable::{print_error, printable};
+use infergate_core::printable::print_error;
 use infergate_core::process::{standard_streams, this_program};
 
 pub use in_main::{begin_in_main, end_in_main};
@@ -109,11 +109,9 @@ pub fn visit<M: Measurement>(
     bench: &mut Closure<'_, M>,
 ) {
     let Some(mut director) = DIRECTOR.take().or_else(in_main::summed_up) else {
-        eprintln!(
-            "error: the bench '{}' is not run by criterion_main!, or on another thread; let main be that macro's",
-            printable(id)
-        );
-        process::exit(2);
+        fail(&anyhow!(
+            "the bench '{id}' is not run by criterion_main!, or on another thread; let main be that macro's"
+        ));
     };
     if let Err(error) = director.visit(id, throughput, measurement, bench) {
         fail(&error);
@@ -183,7 +181,10 @@ impl Director {
     /// All functions ran. `bench` is what they were called for; `None` lists the benches.
     fn passed(&mut self, bench: Option<Case>, begun: Instant) -> Result<()> {
         match bench {
-            None => self.between.listed(begun.elapsed()),
+            None => {
+                self.between.benches = Some(std::mem::take(&mut self.between.found));
+                self.between.took = begun.elapsed();
+            }
             Some(bench) if !self.reached => {
                 let gone = "did not come up again; a group has to run the same benches each time";
                 self.wire.refuse(anyhow!("the bench '{bench}' {gone}"))?;
@@ -257,13 +258,6 @@ struct Between {
     took: Duration,
 }
 
-impl Between {
-    fn listed(&mut self, took: Duration) {
-        self.benches = Some(std::mem::take(&mut self.found));
-        self.took = took;
-    }
-}
-
 impl Measured for Between {
     fn hello(&self) -> Result<Hello> {
         use Capability::{Count, Iterations, Prepare, Profile, RequestId, Sample, Sites, WarmUp};
@@ -306,7 +300,7 @@ impl Measured for Between {
             dtype: "none".into(),
             ..EngineInfo::default()
         };
-        let load_ns = u64::try_from(std::mem::take(&mut self.took).as_nanos()).unwrap_or(u64::MAX);
+        let load_ns = std::mem::take(&mut self.took).as_nanos() as u64;
         Ok(Loaded { engine, load_ns, devices: Vec::new(), cost: None, benches })
     }
 }
