@@ -176,7 +176,6 @@ pub trait Engine {
     /// # Errors
     /// Where the engine can do neither, in one sentence.
     fn scheduler(&self, requests: usize) -> Result<Box<dyn Scheduler + Send>> {
-        let sequences = (0..requests).map(|_| self.fork()).collect::<Result<_>>()?;
-        Ok(Box::new(RoundRobin::new(sequences)?))
+        Ok(Box::new(RoundRobin::of(self, requests)?))
     }
 }

@@ -87,16 +87,14 @@ struct Running {
 }
 
 impl RoundRobin {
-    /// Takes turns between `sequences`, which are [forks](Engine::fork) of one engine.
+    /// Room for `requests` requests, which take turns on as many [forks](Engine::fork) of `engine`.
     ///
     /// # Errors
-    /// Without any sequence.
-    pub fn new(sequences: Vec<Box<dyn Engine + Send>>) -> Result<Self> {
-        let Some(first) = sequences.first() else {
-            bail!("a scheduler for zero requests serves nobody; ask for room for at least one")
-        };
-        let context_tokens = first.info().context_tokens;
-        Ok(Self { context_tokens, free: sequences, running: VecDeque::new(), submitted: 0 })
+    /// For zero requests; an engine that cannot fork.
+    pub fn of<E: Engine + ?Sized>(engine: &E, requests: usize) -> Result<Self> {
+        ensure!(requests > 0, "a scheduler for zero requests serves nobody; ask for room for at least one");
+        let free = (0..requests).map(|_| engine.fork()).collect::<Result<_>>()?;
+        Ok(Self { context_tokens: engine.info().context_tokens, free, running: VecDeque::new(), submitted: 0 })
     }
 }
 

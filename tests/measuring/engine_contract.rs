@@ -82,8 +82,7 @@ impl Engine for Faulty {
             Fault::TakesTooMany => requests + 1,
             _ => requests,
         };
-        let sequences = (0..room).map(|_| self.0.fork()).collect::<Result<_>>()?;
-        Ok(Box::new(FaultyScheduler(RoundRobin::new(sequences)?, self.1)))
+        Ok(Box::new(FaultyScheduler(RoundRobin::of(&self.0, room)?, self.1)))
     }
 }
 
@@ -167,7 +166,7 @@ fn an_engine_that_cannot_fork_serves_one_request_at_a_time() {
     let engine = own_engine::load.load(&LoadRequest::default()).expect("loads");
     let error = engine.scheduler(2).map(|_| ()).expect_err("it has one sequence");
     assert_eq!(error.to_string(), "byte-sum cannot run a second sequence over the same weights");
-    let error = RoundRobin::new(Vec::new()).map(|_| ()).expect_err("nothing to take turns with");
+    let error = RoundRobin::of(&fake(FakeScript::default()), 0).map(|_| ()).expect_err("nothing to take turns with");
     assert!(error.to_string().contains("at least one"), "{error}");
 }
 

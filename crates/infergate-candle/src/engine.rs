@@ -153,11 +153,10 @@ impl Engine for CandleEngine {
     }
 
     fn scheduler(&self, requests: usize) -> Result<Box<dyn Scheduler + Send>> {
-        if let Some(together) = self.decoder.scheduler(requests) {
-            return together;
+        match self.decoder.scheduler(requests) {
+            Some(together) => together,
+            None => Ok(Box::new(RoundRobin::of(self, requests)?)),
         }
-        let sequences = (0..requests).map(|_| self.fork()).collect::<Result<_>>()?;
-        Ok(Box::new(RoundRobin::new(sequences)?))
     }
 }
 
