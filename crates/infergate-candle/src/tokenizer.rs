@@ -31,10 +31,9 @@ const USER_DEFINED: i32 = 4;
 /// How words are cut before merging, by GGUF's name for it.
 const KNOWN_PRE_TOKENIZERS: &str = "gpt-2, smollm, llama-bpe, qwen2";
 
-/// Contractions, words with the sign before them, digits (by `DIGITS`), signs, line ends, spaces.
-const LLAMA3_WORDS: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
-const QWEN2_WORDS: &str =
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+/// Contractions, words with the sign before them, digits (in place of `DIGITS`), signs, line ends, spaces.
+const WORDS: &str =
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|DIGITS| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
 impl Text {
     /// Reads a tokenizer.json.
@@ -128,15 +127,15 @@ fn byte_level(content: &mut Content, tokens: Vec<String>) -> Result<Tokenizer> {
 /// The steps that cut text into words for the byte-level BPE that GGUF calls `pre`.
 fn cut(pre: &str) -> Result<Vec<PreTokenizerWrapper>> {
     let bytes = |words: bool| PreTokenizerWrapper::from(ByteLevel::new(false, true, words));
-    let split = |regex: &str| {
-        let pattern = SplitPattern::Regex(regex.to_owned());
+    let words = |digits: &str| {
+        let pattern = SplitPattern::Regex(WORDS.replace("DIGITS", digits));
         Split::new(pattern, SplitDelimiterBehavior::Isolated, false).map(PreTokenizerWrapper::from).map_err(one_line)
     };
     Ok(match pre {
         "gpt-2" => vec![bytes(true)],
         "smollm" => vec![Digits::new(true).into(), bytes(true)],
-        "llama-bpe" => vec![split(LLAMA3_WORDS)?, bytes(false)],
-        "qwen2" => vec![split(QWEN2_WORDS)?, bytes(false)],
+        "llama-bpe" => vec![words(r"\p{N}{1,3}")?, bytes(false)],
+        "qwen2" => vec![words(r"\p{N}")?, bytes(false)],
         other => bail!(
             "the pre-tokenizer `{other}` is not known, and guessing would give wrong tokens; known are {KNOWN_PRE_TOKENIZERS}. Use the model's safetensors and tokenizer.json"
         ),
