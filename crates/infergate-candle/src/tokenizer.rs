@@ -28,9 +28,6 @@ pub struct Text {
 const CONTROL: i32 = 3;
 const USER_DEFINED: i32 = 4;
 
-/// How words are cut before merging, by GGUF's name for it.
-const KNOWN_PRE_TOKENIZERS: &str = "gpt-2, smollm, llama-bpe, qwen2";
-
 /// Contractions, words with the sign before them, digits (in place of `DIGITS`), signs, line ends, spaces.
 const WORDS: &str =
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|DIGITS| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
@@ -137,7 +134,7 @@ fn cut(pre: &str) -> Result<Vec<PreTokenizerWrapper>> {
         "llama-bpe" => vec![words(r"\p{N}{1,3}")?, bytes(false)],
         "qwen2" => vec![words(r"\p{N}")?, bytes(false)],
         other => bail!(
-            "the pre-tokenizer `{other}` is not known, and guessing would give wrong tokens; known are {KNOWN_PRE_TOKENIZERS}. Use the model's safetensors and tokenizer.json"
+            "the pre-tokenizer `{other}` is not known, and guessing would give wrong tokens; known are gpt-2, smollm, llama-bpe, qwen2. Use the model's safetensors and tokenizer.json"
         ),
     })
 }
