@@ -31,23 +31,14 @@ pub fn main() {
 /// Answers the gate.
 #[cfg(unix)]
 fn work() {
-    let benches = match samples::list() {
-        Ok(benches) => benches,
-        Err(error) => {
-            eprintln!("error: divan's benches cannot be listed: {error:#}");
-            std::process::exit(2);
-        }
-    };
+    let benches = samples::list().unwrap_or_else(|error| fail("divan's benches cannot be listed", error));
     let groups = || {
         let mut criterion = infergate::criterion::Criterion::default();
         for name in &benches {
             criterion.bench_function(name.as_str(), |bencher| {
-                bencher.iter_custom(|iterations| match samples::time(name, &benches, iterations) {
-                    Ok(took) => took,
-                    Err(error) => {
-                        eprintln!("error: {name}: divan gave no time: {error:#}");
-                        std::process::exit(2);
-                    }
+                bencher.iter_custom(|iterations| {
+                    let took = samples::time(name, &benches, iterations);
+                    took.unwrap_or_else(|error| fail(&format!("{name}: divan gave no time"), error))
                 });
             });
         }
@@ -55,6 +46,12 @@ fn work() {
     if !infergate::criterion::__worker_without_profile(&groups) {
         std::process::exit(2);
     }
+}
+
+#[cfg(unix)]
+fn fail(why: &str, error: anyhow::Error) -> ! {
+    eprintln!("error: {why}: {error:#}");
+    std::process::exit(2)
 }
 
 /// Elsewhere than on Unix the gate cannot read what divan prints.

@@ -3,7 +3,7 @@
 use std::env;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -120,8 +120,8 @@ fn printed(run: impl FnOnce()) -> Result<String> {
     let mut file = tempfile::tempfile().context("no temporary file can be made")?;
     let nothing = File::options().write(true).open("/dev/null").context("/dev/null cannot be opened")?;
     {
-        let _stdout = Pointed::to(libc::STDOUT_FILENO, &file)?;
-        let _stderr = Pointed::to(libc::STDERR_FILENO, &nothing)?;
+        let _stdout = Pointed::to(&io::stdout(), &file)?;
+        let _stderr = Pointed::to(&io::stderr(), &nothing)?;
         run();
     }
     file.seek(SeekFrom::Start(0))?;
@@ -137,13 +137,10 @@ struct Pointed {
 }
 
 impl Pointed {
-    fn to(descriptor: i32, file: &impl AsRawFd) -> io::Result<Self> {
+    fn to(stream: &impl AsFd, file: &impl AsRawFd) -> io::Result<Self> {
         io::stdout().flush()?;
-        let before = if descriptor == libc::STDOUT_FILENO {
-            std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?
-        } else {
-            std::os::fd::AsFd::as_fd(&io::stderr()).try_clone_to_owned()?
-        };
+        let descriptor = stream.as_fd().as_raw_fd();
+        let before = stream.as_fd().try_clone_to_owned()?;
         point(descriptor, file)?;
         Ok(Self { descriptor, before })
     }
