@@ -6,22 +6,10 @@
 //! neither frame pointers nor another build are needed. It takes no rights and works in a container. Threads that end within some
 //! milliseconds get no timer in time, and are not seen.
 
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod records;
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg_attr(
+    not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))),
+    path = "profiler/elsewhere.rs"
+)]
 mod timers;
 
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub use timers::profile;
-
-/// Does `work`, which gives what [`Profile::samples_ns`](infergate_core::worker::Profile::samples_ns) holds, and writes to `file` where threads were meanwhile.
-///
-/// # Errors
-/// Always: it is not known how on this system.
-#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-pub fn profile(
-    _: &std::path::Path,
-    _: &mut dyn FnMut() -> anyhow::Result<Vec<Vec<u64>>>,
-) -> anyhow::Result<infergate_core::worker::Profile> {
-    anyhow::bail!("worker: threads are looked at on Linux for x86-64 and aarch64 alone")
-}

@@ -1,5 +1,7 @@
 //! A timer for each thread, also for those that start later.
 
+mod records;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -12,7 +14,7 @@ use anyhow::{Context, Result, ensure};
 use infergate_core::process::{clock_ns, processor_ns};
 use infergate_core::worker::{Profile, ProfileModule};
 
-use super::records::{Records, SIGNAL};
+use records::{Records, SIGNAL};
 
 /// Between two looks for threads that are new.
 const LOOK: Duration = Duration::from_millis(10);
