@@ -19,7 +19,10 @@ pub fn mann_kendall_p_rising(values: &[f64]) -> Option<f64> {
             s += later.total_cmp(value) as i32 as f64;
         }
     }
-    let ties: f64 = tie_sizes(values).iter().map(|t| t * (t - 1.0) * (2.0 * t + 5.0)).sum();
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let tied = sorted.chunk_by(|a, b| a == b).map(|tied| tied.len() as f64);
+    let ties: f64 = tied.map(|t| t * (t - 1.0) * (2.0 * t + 5.0)).sum();
     let variance = (n * (n - 1.0) * (2.0 * n + 5.0) - ties) / 18.0;
     if variance <= 0.0 {
         return Some(1.0);
@@ -31,19 +34,9 @@ pub fn mann_kendall_p_rising(values: &[f64]) -> Option<f64> {
     } else {
         0.0
     };
-    Some(normal_upper_tail(towards_zero / variance.sqrt()))
-}
-
-/// P(Z > z) of the standard normal distribution.
-fn normal_upper_tail(z: f64) -> f64 {
-    0.5 * libm::erfc(z / std::f64::consts::SQRT_2)
-}
-
-/// How often each value occurs.
-fn tie_sizes(values: &[f64]) -> Vec<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    sorted.chunk_by(|a, b| a == b).map(|group| group.len() as f64).collect()
+    // P(Z > z) of the standard normal distribution.
+    let z = towards_zero / variance.sqrt();
+    Some(0.5 * libm::erfc(z / std::f64::consts::SQRT_2))
 }
 
 /// The Theil-Sen slope, from one observation to the next: the median of the slopes of all pairs (Sen 1968). A few wild observations do not
