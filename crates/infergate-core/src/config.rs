@@ -33,9 +33,6 @@ const MAX_PROMPT_BYTES: u64 = 64 << 20;
 const OWN_KEYS: [&str; 9] =
     ["model", "dtype", "threads", "seed", "options", "prompt", "cases", "memory.case", "memory.runs"];
 
-/// Those of them that are lists. A variable has commas between the entries.
-const LISTS: [&str; 2] = ["options", "cases"];
-
 /// Allowed threads.
 pub const THREADS: RangeInclusive<u64> = 1..=4096;
 /// Allowed seeds: a receipt has no larger number.
@@ -116,7 +113,9 @@ impl Config {
     fn with_environment(mut self) -> Result<Self> {
         for key in OWN_KEYS {
             if let Some(value) = variable(key)? {
-                let words = if LISTS.contains(&key) { list(&[value]) } else { vec![value.trim().to_owned()] };
+                // A list has commas between its entries.
+                let is_list = ["options", "cases"].contains(&key);
+                let words = if is_list { list(&[value]) } else { vec![value.trim().to_owned()] };
                 self.set(key, &words).with_context(|| variable_name(key))?;
             }
         }
@@ -132,14 +131,14 @@ impl Config {
         match key {
             "options" => self.options = options(words)?,
             "cases" => self.cases = words.iter().map(|pattern| case_pattern(pattern)).collect::<Result<_>>()?,
-            _ if !OWN_KEYS.contains(&key) => {}
             "model" => self.model = word()?.into(),
             "dtype" => self.dtype = Some(word()?.into()),
             "threads" => self.threads = number(word()?, THREADS)? as usize,
             "seed" => self.seed = number(word()?, SEEDS)?,
             "prompt" => self.prompt = Some(word()?.into()),
             "memory.case" => self.memory.case = word()?.parse()?,
-            _ => self.memory.runs = number(word()?, MEMORY_RUNS)? as usize,
+            "memory.runs" => self.memory.runs = number(word()?, MEMORY_RUNS)? as usize,
+            _ => {}
         }
         Ok(())
     }

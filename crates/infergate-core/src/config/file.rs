@@ -20,8 +20,6 @@ pub const KEYS: [&str; 42] = [
 ];
 /// Tables of the file that are no keys. The command reads and checks them.
 const TABLES: [&str; 2] = ["scenario", "accept"];
-/// Keys whose value is a path, which counts from the file's folder.
-const PATHS: [&str; 3] = ["prompt", "baselines", "base_folder"];
 
 /// One key of the file.
 pub struct Entry {
@@ -56,8 +54,12 @@ pub fn entries(path: &Path, text: &str) -> Result<Vec<Entry>> {
     }
     let folder = path.parent().unwrap_or(Path::new(""));
     for Entry { key, words, .. } in &mut entries {
-        // A spec is the engine's business; one that is a path counts from here, whether the file is there or not.
-        let is_path = |word: &str| PATHS.contains(key) || (*key == "model" && is_a_path_from(word, folder));
+        let is_path = |word: &str| match *key {
+            "prompt" | "baselines" | "base_folder" => true,
+            // A spec is the engine's business; one that is a path counts from here, whether the file is there or not.
+            "model" => is_a_path_from(word, folder),
+            _ => false,
+        };
         for word in words.iter_mut().filter(|word| !word.is_empty() && is_path(word)) {
             *word = folder.join(&*word).to_string_lossy().into_owned();
         }
