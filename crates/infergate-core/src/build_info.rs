@@ -25,7 +25,10 @@ pub fn is_packed() -> bool {
 /// The commit checked out in `folder` (40 or 64 hex digits), and whether its tracked files were changed. Untracked files,
 /// such as receipts, do not count. `None` outside git, without git, or before the first commit.
 pub fn git(folder: &Path) -> (Option<String>, Option<bool>) {
-    commit_by(|arguments| run_git(folder, arguments))
+    commit_by(|arguments| {
+        let output = git_command(folder).args(arguments).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    })
 }
 
 /// As [`git`], from what `git` prints; `None` where it fails.
@@ -33,11 +36,6 @@ pub fn commit_by(git: impl Fn(&[&str]) -> Option<String>) -> (Option<String>, Op
     let commit = git(&["rev-parse", "--verify", "HEAD"]).map(|text| text.trim().to_owned());
     let dirty = git(&["status", "--porcelain", "--untracked-files=no"]).map(|text| !text.trim().is_empty());
     (commit, dirty)
-}
-
-fn run_git(folder: &Path, arguments: &[&str]) -> Option<String> {
-    let output = git_command(folder).args(arguments).output().ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// What git is told each time. Nothing that a repository's configuration asks it to start beside itself: hooks (`core.hooksPath` may point
