@@ -79,5 +79,5 @@ pub(crate) fn beside_another<R>(work: impl FnOnce() -> R) -> R {
 fn work(factory: &dyn EngineFactory) -> Result<()> {
     process::ensure_environment(&factory.environment(&Config::from_environment()?.load_request()))?;
     process::end_with_parent();
-    beside_another(|| worker::serve_here(factory, &MonotonicClock::new()))
+    beside_another(|| worker::serve_here(factory, &MonotonicClock::default()))
 }

@@ -24,7 +24,7 @@ const WARM_UP: Duration = Duration::from_millis(1);
 
 /// Runs the groups that `arguments` name, and writes the receipt.
 pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) -> Result<()> {
-    let clock = MonotonicClock::new();
+    let clock = MonotonicClock::default();
     let own_text = config.own_prompt_text()?;
     let text = own_text.as_deref().unwrap_or(prompt::TEXT);
     let start_ns = clock.now_ns();

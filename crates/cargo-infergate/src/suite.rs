@@ -118,7 +118,7 @@ impl<'a> Suite<'a> {
             cancelled,
             worker: request.worker.open()?,
             timeouts: Timeouts::default(),
-            clock: MonotonicClock::new(),
+            clock: MonotonicClock::default(),
             is_loaded: false,
             benches: Vec::new(),
             receipt,

@@ -25,16 +25,10 @@ pub struct MonotonicClock {
     origin: Instant,
 }
 
-impl MonotonicClock {
-    /// A clock whose origin is now.
-    pub fn new() -> Self {
-        Self { origin: Instant::now() }
-    }
-}
-
 impl Default for MonotonicClock {
+    /// A clock whose origin is now.
     fn default() -> Self {
-        Self::new()
+        Self { origin: Instant::now() }
     }
 }
 

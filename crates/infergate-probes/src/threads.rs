@@ -17,7 +17,7 @@ where
     P: FnOnce() -> W + Send,
     W: FnMut(usize),
 {
-    let (clock, together) = (MonotonicClock::new(), Barrier::new(parts.len()));
+    let (clock, together) = (MonotonicClock::default(), Barrier::new(parts.len()));
     let times = thread::scope(|scope| -> Result<Vec<Vec<(u64, u64)>>> {
         let (mut begun, mut threads) = (Vec::new(), Vec::new());
         for part in parts {

@@ -45,7 +45,7 @@ impl<'a> PairedRun<'a> {
     /// # Errors
     /// As [`crate::suite::run`]; [`WorkerError::NotComparable`] where base cannot run what head can, or another model.
     pub fn begin(request: &'a PairedRequest, progress: &mut dyn FnMut(&Progress)) -> Result<Self, WorkerError> {
-        let clock = MonotonicClock::new();
+        let clock = MonotonicClock::default();
         let mut excluded = ExcludedBenches::default();
         let mut show = |label: &str| progress(&Progress { label: label.to_owned(), done_steps: 0, total_steps: 1 });
         loop {
@@ -268,7 +268,7 @@ fn first_samples(
     let before = Spent::so_far(pair.processes());
     let seen = size_samples(pair, plan, stepwise).and_then(|()| {
         plan.one_core = Spent::so_far(pair.processes()).is_one_thread_since(&before);
-        first_pairs(plan, stepwise, pilot_ns, &MonotonicClock::new(), |pairs| {
+        first_pairs(plan, stepwise, pilot_ns, &MonotonicClock::default(), |pairs| {
             pair.measure(&PairedCase { pairs, ..plan.clone() }, Side::Base)
         })
     });

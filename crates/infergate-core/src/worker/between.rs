@@ -26,7 +26,7 @@ impl Between {
     /// A request has come.
     pub fn end(&mut self) {
         let Some((begun, before_ns)) = self.begun.take() else { return };
-        let wall_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let wall_ns = begun.elapsed().as_nanos() as u64;
         if let Some(cpu_ns) = processor_ns().filter(|_| wall_ns >= SHORTEST_NS) {
             self.sum.cpu_ns += cpu_ns.saturating_sub(before_ns);
             self.sum.wall_ns += wall_ns;
