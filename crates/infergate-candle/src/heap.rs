@@ -14,10 +14,6 @@ const BESIDE_WEIGHTS: f64 = 0.1;
 pub const ALLOCATOR: &str = "glibc.malloc.arena_max=1:\
                                     glibc.malloc.mmap_threshold=1099511627776:glibc.malloc.trim_threshold=1099511627776";
 
-/// Buffers of a pass and the cache, beside weights that are held twice while they are put where they are used.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-const BUFFERS_BYTES: usize = 256 << 20;
-
 /// Refuses a `model` whose weights, with what it computes in, do not fit the memory that is free now: later the system would end the
 /// process without a word. Then makes the heap ready for them.
 ///
@@ -65,7 +61,8 @@ fn free_bytes() -> Option<u64> {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn prefer_huge_pages(weight_bytes: u64) {
     let Ok(weight_bytes) = usize::try_from(weight_bytes) else { return };
-    let bytes = weight_bytes.saturating_mul(2).saturating_add(BUFFERS_BYTES);
+    // Weights are held twice while they are put where they are used; beside them buffers of a pass and the cache.
+    let bytes = weight_bytes.saturating_mul(2).saturating_add(256 << 20);
     // SAFETY: the first call takes numbers only. The block is not touched, and freed once; the pages advised lie within it,
     // and the advice changes how the kernel backs them, not what they hold.
     unsafe {

@@ -29,9 +29,6 @@ pub const SILENCE: Duration = Duration::from_secs(30);
 /// No token and no name of a commit is longer, whatever stands in their files.
 const MAX_WORD_BYTES: u64 = 4 << 10;
 
-/// The hub, unless `HF_ENDPOINT` names another.
-const ENDPOINT: &str = "https://huggingface.co";
-
 /// Access to the hub and its cache on disk.
 pub struct Hub {
     /// `None`: offline.
@@ -93,8 +90,8 @@ impl Hub {
         let token =
             set("HF_TOKEN").and_then(|t| t.into_string().ok()).or_else(|| read_text(&token_file, MAX_WORD_BYTES).ok());
         let token = token.map(|t| t.trim().to_owned()).filter(|t| !t.is_empty());
-        let endpoint = set("HF_ENDPOINT").map_or_else(|| ENDPOINT.to_owned(), |e| e.to_string_lossy().into_owned());
-        let client = Client::new(&endpoint, token, silence)?;
+        let endpoint = set("HF_ENDPOINT").unwrap_or("https://huggingface.co".into());
+        let client = Client::new(&endpoint.to_string_lossy(), token, silence)?;
         Ok(Self { client: Some(client), cache })
     }
 

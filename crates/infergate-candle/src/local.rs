@@ -9,13 +9,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-const CONFIG: &str = "config.json";
-/// A directory may lack it.
-const TOKENIZER: &str = "tokenizer.json";
 /// Weights in one file.
 const WEIGHTS: &str = "model.safetensors";
-/// The list of shards, where the weights are in several files.
-const WEIGHTS_INDEX: &str = "model.safetensors.index.json";
 
 /// The architectures read from safetensors, for error messages.
 const SUPPORTED: &str = "gpt2, llama, qwen2 and qwen3";
@@ -53,16 +48,17 @@ impl ModelFiles {
     /// Naming what is not there; an architecture that is not supported, before anything large is looked for.
     pub fn find(look: &dyn Fn(&str) -> Result<Option<PathBuf>>, missing: &dyn Fn(&str) -> String) -> Result<Self> {
         let needed = |name: &str| look(name)?.with_context(|| missing(name));
-        let config = needed(CONFIG)?;
+        let config = needed("config.json")?;
         architecture(&read_json(&config)?)?;
         let weights = match look(WEIGHTS)? {
             Some(file) => vec![file],
-            None => match look(WEIGHTS_INDEX)? {
+            // The list of shards, where the weights are in several files.
+            None => match look("model.safetensors.index.json")? {
                 Some(index) => shards(&index)?.iter().map(|shard| needed(shard)).collect::<Result<_>>()?,
                 None => vec![needed(WEIGHTS)?],
             },
         };
-        Ok(Self { config, weights, tokenizer: look(TOKENIZER)? })
+        Ok(Self { config, weights, tokenizer: look("tokenizer.json")? })
     }
 }
 
