@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use candle_core::safetensors::MmapedSafetensors;
 use candle_core::{DType, Device};
 use candle_nn::VarBuilder;
+use candle_transformers::models::quantized_llama::MAX_SEQ_LEN;
 use safetensors::tensor::Dtype;
 use serde::Deserialize as _;
 
@@ -57,7 +58,8 @@ fn read_gguf(mut file: Gguf, path: &Path, request: &LoadRequest) -> Result<Candl
     ensure!(dtype == stored || dtype == "f32", "dtype `{dtype}` is not possible; use {stored} (as stored) or f32");
     let as_stored = dtype == stored;
     let context_tokens = match config.family {
-        Family::Llama if as_stored => config.context.min(transformers::QUANTIZED_LLAMA_CONTEXT_TOKENS),
+        // There are rotary tables for no more, whatever the file says.
+        Family::Llama if as_stored => config.context.min(MAX_SEQ_LEN),
         _ => config.context,
     };
     let weight_bytes = if as_stored { file.quantized_bytes(&config).0 } else { weights::f32_bytes(&config) };

@@ -1,6 +1,5 @@
 //! Llama, Qwen2 and Qwen3 as candle-transformers computes them, in f32 and quantized, each as a [`Decoder`].
 
-use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 
 use anyhow::{Result, bail};
@@ -13,9 +12,6 @@ use crate::config::{Family, LlamaConfig};
 use crate::decoder::{Decoder, Facts};
 use crate::weights;
 use infergate::engine::TokenId;
-
-/// Positions the quantized Llama has rotary tables for, whatever the file says.
-pub const QUANTIZED_LLAMA_CONTEXT_TOKENS: usize = quantized_llama::MAX_SEQ_LEN;
 
 /// A model in f32 from `vb`, which must have every weight of `config` (candle panics where one is missing).
 ///
@@ -61,19 +57,16 @@ fn decoder<M: Stateful>(model: candle_core::Result<M>, facts: Facts) -> Result<B
 
 /// What a receipt says of a model of `config`. `kind` stands before the family's name there.
 fn facts(config: &LlamaConfig, kind: &str, weight_bytes: u64, read_bytes: u64) -> Facts {
-    let (parameters, cost) = (weights::parameters(config), config.cost(read_bytes));
-    Facts { parameters, weight_bytes, cost, settings: settings(kind, config.family) }
-}
-
-fn settings(kind: &str, family: Family) -> BTreeMap<String, String> {
     let pair = |k: &str, v: &str| (k.to_owned(), v.to_owned());
-    let implementation = format!("candle-transformers {kind}{}", family.name());
+    let is_qwen3 = config.family == Family::Qwen3;
+    let implementation = format!("candle-transformers {kind}{}", config.family.name());
     // That of qwen3 depends on what is read.
-    let attention = (family != Family::Qwen3).then(|| pair("attention", "whole_score_matrix"));
-    let is_preallocated = kind == "quantized_" && family == Family::Qwen3;
+    let attention = (!is_qwen3).then(|| pair("attention", "whole_score_matrix"));
+    let is_preallocated = kind == "quantized_" && is_qwen3;
     let cache = if is_preallocated { "f32, preallocated" } else { "f32, concatenated at each step" };
     let known = [pair("implementation", &implementation), pair("kv_cache", cache)];
-    known.into_iter().chain(attention).collect()
+    let settings = known.into_iter().chain(attention).collect();
+    Facts { parameters: weights::parameters(config), weight_bytes, cost: config.cost(read_bytes), settings }
 }
 
 /// What candle-transformers' models have in common: weights behind `Arc`s, and a KV cache inside.
