@@ -233,18 +233,13 @@ impl Director {
 
     /// The id, numbered where it came up in this pass before.
     fn case(&mut self, id: &str) -> Case {
-        // Each side has a folder of its own.
-        let id = &without_folder(id);
+        // Each side has a folder of its own: an id of paths counts them from the package's.
+        let folder = env::var(PACKAGE_FOLDER).unwrap_or_default();
+        let id = &if folder.is_empty() { id.to_owned() } else { id.replace(&format!("{folder}/"), "") };
         let times = self.seen.entry(id.to_owned()).or_default();
         *times += 1;
         Case::Bench(if *times == 1 { BenchName::of(id) } else { BenchName::of(&format!("{id} #{times}")) })
     }
-}
-
-/// An id of paths counts them from the package's folder.
-fn without_folder(id: &str) -> String {
-    let folder = env::var(PACKAGE_FOLDER).unwrap_or_default();
-    if folder.is_empty() { id.to_owned() } else { id.replace(&format!("{folder}/"), "") }
 }
 
 /// What is answered while no bench is at hand. The names of all benches and what is asked of one of them wait for a pass.

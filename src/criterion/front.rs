@@ -20,12 +20,12 @@ pub struct Criterion<M: Measurement = WallTime> {
 impl Default for Criterion {
     fn default() -> Self {
         let measurement = Arc::new(WallTime);
-        let shared = Shared(Arc::clone(&measurement));
         if crate::bench::is_worker() {
             director::begin_in_main();
+            return Self { inner: None, measurement };
         }
-        let inner = (!crate::bench::is_worker()).then(|| ::criterion::Criterion::default().with_measurement(shared));
-        Self { inner, measurement }
+        let shared = Shared(Arc::clone(&measurement));
+        Self { inner: Some(::criterion::Criterion::default().with_measurement(shared)), measurement }
     }
 }
 

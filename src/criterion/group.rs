@@ -82,7 +82,7 @@ impl<'a, M: Measurement> BenchmarkGroup<'a, M> {
     fn bench<I: ?Sized>(&mut self, id: impl IntoBenchmarkId, input: &I, f: &mut dyn FnMut(&mut Bencher<'_, M>, &I)) {
         let (id, measurement) = (id.into_benchmark_id(), &self.measurement);
         let Some(inner) = &mut self.inner else {
-            let name = id.in_group(&self.name);
+            let name = format!("{}/{}", self.name, id.alone());
             let throughput = self.throughput.as_ref();
             director::visit(&name, throughput, measurement.as_ref(), &mut |bencher| f(bencher, input));
             return;

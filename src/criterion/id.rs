@@ -20,12 +20,7 @@ impl BenchmarkId {
         Self { function: None, parameter: Some(parameter.to_string()) }
     }
 
-    /// The whole id in a group, as criterion's filter and `--list` have it.
-    pub(super) fn in_group(&self, group: &str) -> String {
-        format!("{group}/{}", self.alone())
-    }
-
-    /// The whole id outside a group, where the function is the group.
+    /// The whole id outside a group, where the function is the group, as criterion's filter and `--list` have it.
     pub(super) fn alone(&self) -> String {
         let parts = [self.function.as_deref(), self.parameter.as_deref()];
         parts.into_iter().flatten().collect::<Vec<_>>().join("/")
