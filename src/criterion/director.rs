@@ -24,7 +24,7 @@ use super::at_bench::{AtBench, Closure, bench_of};
 use super::reexec;
 use crate::engine::{EngineInfo, LoadRequest};
 use crate::memory::heap;
-use crate::worker::{Capability, Hello, Loaded, Measured, PACKAGE_FOLDER, Request, Wire, hello};
+use crate::worker::{Capability, Hello, Loaded, Measured, PACKAGE_FOLDER, Request, Wire, hello, profile};
 use infergate_core::build_info;
 use infergate_core::case::{BenchName, Case};
 use infergate_core::printable::print_error;
@@ -257,7 +257,7 @@ impl Measured for Between {
     fn hello(&self) -> Result<Hello> {
         use Capability::{Count, Iterations, Prepare, Profile, RequestId, Sample, Sites, WarmUp};
         let mut can = vec![Prepare, Sample, RequestId, Iterations, WarmUp];
-        if Profile.is_supported() && !WITHOUT_PROFILE.load(Relaxed) {
+        if profile::IS_SUPPORTED && !WITHOUT_PROFILE.load(Relaxed) {
             can.push(Profile);
         }
         if heap().is_some() {

@@ -74,12 +74,7 @@ impl Capability {
             Profile,
             Reread,
         ];
-        all.into_iter().filter(|known| known.is_supported()).collect()
-    }
-
-    /// Whether this system lets a worker do it.
-    pub fn is_supported(self) -> bool {
-        self != Self::Profile || profile::IS_SUPPORTED
+        all.into_iter().filter(|known| *known != Profile || profile::IS_SUPPORTED).collect()
     }
 }
 
