@@ -47,19 +47,12 @@ impl Prepared {
 
 /// Computes the greedy output of `case` twice, which also warms up, and refuses an engine that does not repeat itself.
 ///
-/// # Errors
-/// When the case does not fit the context, the engine fails, or the two outputs differ.
-pub fn prepare(engine: &mut dyn Engine, case: Case, prompt: Vec<TokenId>) -> Result<Prepared> {
-    prepare_beside(engine, case, prompt, None)
-}
-
-/// As [`prepare`], with the [path](Output::path) of another engine's output to follow while the fingerprint is taken, so
-/// that the numbers of both can be compared at every position. An engine that cannot be
-/// [forced](Engine::force) follows its own words.
+/// `feed` is the [path](Output::path) of another engine's output to follow while the fingerprint is taken, so that the numbers of both can
+/// be compared at every position. An engine that cannot be [forced](Engine::force) follows its own words.
 ///
 /// # Errors
-/// As [`prepare`].
-pub fn prepare_beside(
+/// When the case does not fit the context, the engine fails, or the two outputs differ.
+pub fn prepare(
     engine: &mut dyn Engine,
     case: Case,
     prompt: Vec<TokenId>,

@@ -82,7 +82,7 @@ impl Engine for Resizing {
 fn a_whole_generation_is_counted() {
     let case = "generate/p4-o5".parse().expect("a case");
     let mut engine = Resizing::default();
-    let prepared = prepare(&mut engine, case, vec![0; 4]).expect("an output");
+    let prepared = prepare(&mut engine, case, vec![0; 4], None).expect("an output");
     let counters = count(&mut engine, &prepared, 8).expect("counters").counters;
     let least = |name: &str| counters[name].min;
     assert_eq!((least("allocations_per_generation"), least("allocations_per_token")), (1, 1), "{counters:?}");
@@ -93,7 +93,7 @@ fn what_some_runs_reach_is_kept() {
     let case = "prefill/p4".parse().expect("a case");
     for at_times_more in [false, true] {
         let mut engine = Resizing { at_times_more, ..Resizing::default() };
-        let prepared = prepare(&mut engine, case, vec![0; 4]).expect("an output");
+        let prepared = prepare(&mut engine, case, vec![0; 4], None).expect("an output");
         let counted = count(&mut engine, &prepared, 8).expect("counters");
         let (least, twice) = (counted.counters["peak_live_bytes"].min, counted.reached_twice["peak_live_bytes"]);
         assert!(least < 10 * SIZE as u64 && (twice > 60 * SIZE as u64) == at_times_more, "{counted:?}");
@@ -104,7 +104,7 @@ fn what_some_runs_reach_is_kept() {
 fn places_say_what_the_counters_say() {
     let case = "prefill/p4".parse().expect("a case");
     let mut engine = Resizing::default();
-    let prepared = prepare(&mut engine, case, vec![0; 4]).expect("an output");
+    let prepared = prepare(&mut engine, case, vec![0; 4], None).expect("an output");
     let counted = count(&mut engine, &prepared, 3).expect("counters").counters;
     let places = allocations(&mut engine, &prepared).expect("places");
     let bytes: f64 = places.iter().map(|place| place.bytes).sum();

@@ -51,7 +51,7 @@ pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) 
         for case in cases.iter().filter(|case| case.phase() == phase) {
             let prepared = if arguments.names(&case.to_string()) && !arguments.list && !arguments.load_baseline {
                 let prompt = measure::fixed_prompt(engine.as_ref(), text, case.prompt_tokens(), config.seed)?;
-                Some(measure::prepare(engine.as_mut(), *case, prompt)?)
+                Some(measure::prepare(engine.as_mut(), *case, prompt, None)?)
             } else {
                 None
             };

@@ -204,7 +204,7 @@ impl LoadedEngine {
         let prompt = self.prompt(case.prompt_tokens())?;
         let prepared = match known {
             Some(known) => measure::prepare_known(self.engine.as_mut(), case, prompt, known)?,
-            None => measure::prepare_beside(self.engine.as_mut(), case, prompt, feed)?,
+            None => measure::prepare(self.engine.as_mut(), case, prompt, feed)?,
         };
         self.sampler.forget();
         self.prepared.retain(|known| known.case != case);

@@ -25,7 +25,7 @@ fn samples(script: FakeScript, id: &str, count: usize) -> Vec<Vec<u64>> {
     let (mut engine, clock) = fake(script);
     let case = case(id);
     let prompt = prompt::seeded_ids(case.prompt_tokens(), 1, 50_000);
-    let prepared = measure::prepare(&mut engine, case, prompt).expect("prepares");
+    let prepared = measure::prepare(&mut engine, case, prompt, None).expect("prepares");
     let mut sampler = Sampler::default();
     (0..count).map(|_| sampler.sample(&mut engine, &clock, &prepared, 1).expect("samples")).collect()
 }
@@ -63,7 +63,7 @@ fn a_generation_in_turns_takes_the_same_time_and_pauses_are_no_part_of_it() {
     let whole = samples(script(), "generate/p10-o7", 1).remove(0);
     let (mut engine, clock) = fake(script());
     let prompt = prompt::seeded_ids(10, 1, 50_000);
-    let prepared = measure::prepare(&mut engine, case("generate/p10-o7"), prompt).expect("prepares");
+    let prepared = measure::prepare(&mut engine, case("generate/p10-o7"), prompt, None).expect("prepares");
     let mut sampler = Sampler::default();
     for _generation in 0..2 {
         let mut steps_ns = Vec::new();
@@ -82,7 +82,7 @@ fn a_generation_in_turns_takes_the_same_time_and_pauses_are_no_part_of_it() {
 fn a_decode_step_asked_for_alone_does_not_read_the_prompt_again() {
     let (mut engine, clock) = fake(FakeScript::default());
     let prepared =
-        measure::prepare(&mut engine, case("decode/p100"), prompt::seeded_ids(100, 1, 50_000)).expect("prepares");
+        measure::prepare(&mut engine, case("decode/p100"), prompt::seeded_ids(100, 1, 50_000), None).expect("prepares");
     let mut sampler = Sampler::default();
     sampler.sample(&mut engine, &clock, &prepared, 1).expect("samples");
     let before_ns = clock.now_ns();
@@ -94,7 +94,7 @@ fn a_decode_step_asked_for_alone_does_not_read_the_prompt_again() {
 fn a_known_output_is_only_begun_and_must_be_said_again() {
     let (mut engine, clock) = fake(FakeScript::default());
     let prompt = prompt::seeded_ids(8, 1, 50_000);
-    let prepared = measure::prepare(&mut engine, case("generate/p8-o64"), prompt.clone()).expect("prepares");
+    let prepared = measure::prepare(&mut engine, case("generate/p8-o64"), prompt.clone(), None).expect("prepares");
     let before_ns = clock.now_ns();
     let ids = prepared.output.ids.clone();
     let known = measure::prepare_known(&mut engine, case("generate/p8-o64"), prompt.clone(), ids.clone());
@@ -124,7 +124,8 @@ fn a_sample_of_many_iterations_reads_the_clock_seldom_and_stays_near_its_context
                 ..FakeScript::default()
             };
             let mut engine = FakeEngine::new(script, clock.time.clone());
-            let prepared = measure::prepare(&mut engine, case(id), prompt::seeded_ids(8, 1, 50_000)).expect("prepares");
+            let prepared =
+                measure::prepare(&mut engine, case(id), prompt::seeded_ids(8, 1, 50_000), None).expect("prepares");
             let sample = Sampler::default().sample(&mut engine, &clock, &prepared, 100).expect("samples");
             assert_eq!(sample, [if id == "prefill/p8" { 100 * 80 } else { 100 * 131 }], "{id} {rewinds}");
             assert_eq!(clock.looks.load(Ordering::Relaxed), looks, "100 iterations of {id}");
@@ -137,7 +138,7 @@ fn steps_behind_the_first_must_repeat_too() {
     let clock = VirtualClock::default();
     let mut engine = Forgetful { engine: FakeEngine::new(FakeScript::default(), clock.clone()), steps: 0 };
     let prepared =
-        measure::prepare(&mut engine, case("decode/p8"), prompt::seeded_ids(8, 1, 50_000)).expect("prepares");
+        measure::prepare(&mut engine, case("decode/p8"), prompt::seeded_ids(8, 1, 50_000), None).expect("prepares");
     let mut sampler = Sampler::default();
     sampler.sample(&mut engine, &clock, &prepared, 16).expect("the first time nothing is known");
     let error = sampler.sample(&mut engine, &clock, &prepared, 16).expect_err("differs");
@@ -195,7 +196,7 @@ fn an_engine_that_changes_its_mind_while_timed_is_invalid() {
     let clock = VirtualClock::default();
     let mut steady = FakeEngine::new(FakeScript::default(), clock.clone());
     let prompt = prompt::seeded_ids(8, 1, 50_000);
-    let prepared = measure::prepare(&mut steady, case("generate/p8-o8"), prompt).expect("prepares");
+    let prepared = measure::prepare(&mut steady, case("generate/p8-o8"), prompt, None).expect("prepares");
     let mut other = FakeEngine::new(FakeScript { output_salt: 5, ..FakeScript::default() }, clock.clone());
     let error = Sampler::default().sample(&mut other, &clock, &prepared, 1).expect_err("must notice");
     assert!(error.is::<InvariantBroken>(), "{error}");
@@ -205,7 +206,7 @@ fn an_engine_that_changes_its_mind_while_timed_is_invalid() {
 fn a_case_beyond_the_context_is_refused_before_anything_runs() {
     let (mut engine, clock) = fake(FakeScript::default());
     let prompt = prompt::seeded_ids(1000, 1, 50_000);
-    let error = measure::prepare(&mut engine, case("generate/p1000-o25"), prompt).expect_err("does not fit");
+    let error = measure::prepare(&mut engine, case("generate/p1000-o25"), prompt, None).expect_err("does not fit");
     assert_eq!(
         error.to_string(),
         "generate/p1000-o25 needs 1025 tokens and the model's context has 1024; choose a shorter prompt or fewer output tokens"
@@ -217,7 +218,8 @@ fn a_case_beyond_the_context_is_refused_before_anything_runs() {
 fn every_case_keeps_sixteen_positions_even_one_of_a_single_token() {
     for id in ["prefill/p8", "decode/p8", "generate/p8-o40"] {
         let (mut engine, _) = fake(FakeScript { logits_off_by: Some(0.0), ..FakeScript::default() });
-        let prepared = measure::prepare(&mut engine, case(id), prompt::seeded_ids(8, 1, 50_000)).expect("prepares");
+        let prepared =
+            measure::prepare(&mut engine, case(id), prompt::seeded_ids(8, 1, 50_000), None).expect("prepares");
         let output = prepared.output;
         assert_eq!(output.ids.len(), case(id).output_tokens(), "the output stays what is timed");
         let fingerprint = output.fingerprint.as_ref().expect("a fingerprint");
@@ -236,7 +238,7 @@ fn every_case_keeps_sixteen_positions_even_one_of_a_single_token() {
 fn an_engine_without_logits_keeps_sixteen_ids_and_fewer_where_the_context_ends() {
     let ids = |context_tokens: usize| {
         let (mut engine, _) = fake(FakeScript { context_tokens, ..FakeScript::default() });
-        let prepared = measure::prepare(&mut engine, case("decode/p8"), prompt::seeded_ids(8, 1, 50_000));
+        let prepared = measure::prepare(&mut engine, case("decode/p8"), prompt::seeded_ids(8, 1, 50_000), None);
         let output = prepared.expect("prepares").output;
         assert!(output.fingerprint.as_ref().is_some_and(|fingerprint| fingerprint.steps.is_empty()));
         output.path()
@@ -251,21 +253,21 @@ fn an_engine_follows_the_output_of_another_one_and_still_says_its_own() {
     let prompt = prompt::seeded_ids(8, 1, 50_000);
     let script = |output_salt| FakeScript { logits_off_by: Some(0.0), output_salt, ..FakeScript::default() };
     let (mut base, _) = fake(script(0));
-    let base = measure::prepare(&mut base, case("generate/p8-o8"), prompt.clone()).expect("prepares").output;
+    let base = measure::prepare(&mut base, case("generate/p8-o8"), prompt.clone(), None).expect("prepares").output;
     let (mut head, _) = fake(script(1));
-    let alone = measure::prepare(&mut head, case("generate/p8-o8"), prompt.clone()).expect("prepares").output;
+    let alone = measure::prepare(&mut head, case("generate/p8-o8"), prompt.clone(), None).expect("prepares").output;
     let path = base.path();
-    let beside = measure::prepare_beside(&mut head, case("generate/p8-o8"), prompt.clone(), Some(&path));
+    let beside = measure::prepare(&mut head, case("generate/p8-o8"), prompt.clone(), Some(&path));
     let beside = beside.expect("prepares").output;
     assert_eq!((&beside.ids, &beside.sha256), (&alone.ids, &alone.sha256));
     assert_eq!(beside.path(), path[..15], "what was appended: the last token never is");
     assert_ne!(alone.path()[..15], path[..15]);
 
     let (mut same, _) = fake(script(0));
-    let same = measure::prepare_beside(&mut same, case("generate/p8-o8"), prompt.clone(), Some(&path));
+    let same = measure::prepare(&mut same, case("generate/p8-o8"), prompt.clone(), Some(&path));
     assert_eq!(same.expect("prepares").output, base, "whoever says the same is not led");
 
     let (mut deaf, _) = fake(FakeScript { forces: false, ..script(1) });
-    let deaf = measure::prepare_beside(&mut deaf, case("generate/p8-o8"), prompt, Some(&path)).expect("prepares");
+    let deaf = measure::prepare(&mut deaf, case("generate/p8-o8"), prompt, Some(&path)).expect("prepares");
     assert_eq!(deaf.output, alone, "an engine that cannot be led follows its own words");
 }

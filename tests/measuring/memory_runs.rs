@@ -38,7 +38,7 @@ fn asked(remembers: bool, prompt: &[TokenId], runs: u64) -> anyhow::Result<Vec<V
     let engine = FakeEngine::new(Default::default(), VirtualClock::default());
     let mut engine = Asked { engine, prompts: Vec::new(), remembers };
     let case: Case = format!("generate/p{}-o4", prompt.len()).parse().expect("a case");
-    let prepared = measure::prepare(&mut engine, case, prompt.to_vec()).expect("prepares");
+    let prepared = measure::prepare(&mut engine, case, prompt.to_vec(), None).expect("prepares");
     engine.prompts.clear();
     for run in 0..runs {
         memory::run_once(&mut engine, &prepared, run)?;

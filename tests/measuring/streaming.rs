@@ -47,7 +47,7 @@ fn a_step_that_was_computed_ahead_is_not_timed() {
         let mut engine = Ahead { engine, clock: clock.clone(), is_ready: false };
         let prompt = prompt::seeded_ids(8, 1, 50_000);
         let prepared =
-            measure::prepare(&mut engine, "decode/p8".parse().expect("a case id"), prompt).expect("prepares");
+            measure::prepare(&mut engine, "decode/p8".parse().expect("a case id"), prompt, None).expect("prepares");
         let mut sampler = Sampler::default();
         for steps in [1, 8, 40] {
             let sample = sampler.sample(&mut engine, &clock, &prepared, steps).expect("samples");

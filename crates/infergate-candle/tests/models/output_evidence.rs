@@ -57,7 +57,7 @@ fn outputs(mut engine: CandleEngine, base: Option<&[Output]>) -> Vec<Output> {
         let case: Case = id.parse().expect("a case id");
         let prompt = seeded_ids(case.prompt_tokens(), 1, config().vocab_size);
         let path = base.map(|base| base[at].path());
-        measure::prepare_beside(&mut engine, case, prompt, path.as_deref()).expect("prepares").output
+        measure::prepare(&mut engine, case, prompt, path.as_deref()).expect("prepares").output
     };
     CASES.iter().enumerate().map(output).collect()
 }
