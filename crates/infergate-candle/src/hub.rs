@@ -18,7 +18,7 @@ use infergate_core::text_file::read_text;
 use serde::Deserialize;
 
 use client::{Client, Failure};
-use download::Download;
+use download::{CACHE_BROKEN, Download};
 
 use crate::local::ModelFiles;
 use crate::spec::HubSpec;
@@ -138,7 +138,7 @@ impl Hub {
         let commit = client.json::<Info>(&path).map_err(Failure::into_error)?.sha;
         ensure!(is_hex(&commit, 40), "the hub's answer names no commit for revision `{revision}`");
         // For later use offline.
-        write_text(&reference, &commit).context("cannot write to the cache; is the disk full or read-only?")?;
+        write_text(&reference, &commit).context(CACHE_BROKEN)?;
         Ok(commit)
     }
 

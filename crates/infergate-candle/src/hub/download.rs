@@ -17,6 +17,9 @@ use super::is_hex;
 /// How often a download is begun (each goes on where the last one stopped) before it is given up.
 const ATTEMPTS: usize = 3;
 
+/// What is wrong where a file of the cache cannot be written.
+pub const CACHE_BROKEN: &str = "cannot write to the cache; is the disk full or read-only?";
+
 /// What the hub says of a file.
 struct Described {
     /// Names the content: SHA-256 of a large file, git's hash of a small one, in hex.
@@ -44,15 +47,15 @@ impl Download<'_> {
     pub fn run(&self) -> Result<(), Failure> {
         let described = self.describe()?;
         let blob = self.folder.join("blobs").join(&described.etag);
-        fs::create_dir_all(self.folder.join("blobs")).with_context(cache_broken)?;
+        fs::create_dir_all(self.folder.join("blobs")).context(CACHE_BROKEN)?;
         // Other processes that want this file wait here, and then find it.
-        let lock = infergate_core::lock::open(&blob.with_extension("lock")).with_context(cache_broken)?;
+        let lock = infergate_core::lock::open(&blob.with_extension("lock")).context(CACHE_BROKEN)?;
         // A file system without locks is used without one, as before there were any.
         let _ = lock.lock();
         if !blob.is_file() {
             self.fetch(&blob, &described)?;
         }
-        point(&self.pointer, &blob, self.name).with_context(cache_broken)?;
+        point(&self.pointer, &blob, self.name).context(CACHE_BROKEN)?;
         Ok(())
     }
 
@@ -78,7 +81,7 @@ impl Download<'_> {
         for _ in 0..ATTEMPTS {
             match self.fill(&part, described, &progress).and_then(|()| verify(&part, described)) {
                 Ok(()) => {
-                    fs::rename(&part, blob).with_context(cache_broken)?;
+                    fs::rename(&part, blob).context(CACHE_BROKEN)?;
                     progress.finish_and_clear();
                     return Ok(());
                 }
@@ -92,13 +95,13 @@ impl Download<'_> {
     /// Writes to `part` what it lacks, and never more than the file has.
     fn fill(&self, part: &Path, described: &Described, progress: &ProgressBar) -> Result<(), Failure> {
         let file = OpenOptions::new().create(true).append(true).open(part);
-        let mut file = file.with_context(cache_broken)?;
-        let mut have = file.seek(SeekFrom::End(0)).with_context(cache_broken)?;
+        let mut file = file.context(CACHE_BROKEN)?;
+        let mut have = file.seek(SeekFrom::End(0)).context(CACHE_BROKEN)?;
         if have > described.bytes {
             have = restart(&mut file)?;
         }
         if have == described.bytes {
-            file.sync_all().with_context(cache_broken)?;
+            file.sync_all().context(CACHE_BROKEN)?;
             return Ok(());
         }
         let reply = self.client.get(&self.url_path, Some(&format!("bytes={have}-")))?;
@@ -123,20 +126,20 @@ impl Download<'_> {
                 let _ = restart(&mut file);
                 return Err(anyhow!("the hub sends more than the {} bytes it announced", described.bytes).into());
             }
-            file.write_all(&buffer[..got as usize]).with_context(cache_broken)?;
+            file.write_all(&buffer[..got as usize]).context(CACHE_BROKEN)?;
             have += got;
             progress.set_position(have);
         }
         if have < described.bytes {
             return Err(Failure::Broken(anyhow!("the transfer ended after {have} of {} bytes", described.bytes)));
         }
-        file.sync_all().with_context(cache_broken)?;
+        file.sync_all().context(CACHE_BROKEN)?;
         Ok(())
     }
 }
 
 fn restart(file: &mut File) -> Result<u64, Error> {
-    file.set_len(0).with_context(cache_broken)?;
+    file.set_len(0).context(CACHE_BROKEN)?;
     Ok(0)
 }
 
@@ -158,7 +161,7 @@ fn verify(part: &Path, described: &Described) -> Result<(), Failure> {
         40 => ("SHA-1", git_hash(part)),
         _ => ("SHA-256", file_sha256(part)),
     };
-    if found.with_context(cache_broken)? == described.etag {
+    if found.context(CACHE_BROKEN)? == described.etag {
         return Ok(());
     }
     let _ = fs::remove_file(part);
@@ -193,10 +196,6 @@ fn place(relative: &Path, _blob: &Path, link: &Path) -> std::io::Result<()> {
 #[cfg(not(unix))]
 fn place(_relative: &Path, blob: &Path, link: &Path) -> std::io::Result<()> {
     fs::hard_link(blob, link).or_else(|_| fs::copy(blob, link).map(|_| ()))
-}
-
-fn cache_broken() -> &'static str {
-    "cannot write to the cache; is the disk full or read-only?"
 }
 
 /// How far a download is, on a terminal.
