@@ -24,8 +24,6 @@ use infergate_core::worker::{Program, Timeouts};
 
 /// The bench's name for criterion's filters.
 const NAME: &str = "memory";
-/// Runs where only whether it works is asked.
-const TEST_RUNS: usize = 1;
 
 /// The whole of a memory bench target's `main`. The exit code is the verdict's: 1 for a leak. Errors go to stderr as one
 /// line; exit code 2 then.
@@ -62,7 +60,8 @@ fn follow(config: &Config, test: bool) -> Result<i32> {
         load: config.load_request(),
         counted: config.cases.clone(),
         case: config.memory.case,
-        runs: if test { TEST_RUNS } else { config.memory.runs },
+        // One, where only whether it works is asked.
+        runs: if test { 1 } else { config.memory.runs },
         prompt_text: config.own_prompt_text()?,
         timeouts: Timeouts::default(),
     };

@@ -46,7 +46,7 @@ pub fn run_level(engine: &mut dyn Engine, clock: &dyn Clock, plan: &LevelPlan) -
         records: driven.records,
         batch: BatchRecord {
             slots: plan.slots,
-            largest_batch: u32::try_from(driven.largest_batch).unwrap_or(u32::MAX),
+            largest_batch: driven.largest_batch as u32,
             batches,
             kv_bytes_per_request,
             compared,

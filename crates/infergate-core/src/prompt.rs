@@ -10,5 +10,5 @@ pub const TEXT: &str = include_str!("../prompts/alice.txt");
 pub fn seeded_ids(len: usize, seed: u64, vocab_tokens: usize) -> Vec<TokenId> {
     let mut state = seed;
     let mut id = || splitmix::next(&mut state) % vocab_tokens.max(1) as u64;
-    (0..len).map(|_| u32::try_from(id()).unwrap_or(0)).collect()
+    (0..len).map(|_| id() as TokenId).collect()
 }

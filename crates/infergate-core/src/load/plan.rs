@@ -89,7 +89,7 @@ impl LevelPlan {
     /// The index of the scenario that request number `request` belongs to.
     pub fn scenario(&self, request: u64) -> usize {
         let scenarios = self.scenarios.len().max(1) as u64;
-        usize::try_from(request % scenarios).unwrap_or(0)
+        (request % scenarios) as usize
     }
 
     /// The shape of request number `request`; `None` in a plan without scenarios.

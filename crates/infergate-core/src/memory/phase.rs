@@ -71,9 +71,8 @@ pub fn run(
     let memory = &mut receipt.memory;
     memory.partial = outcome.is_err() || cancelled.load(Ordering::Relaxed);
     match outcome {
-        Ok(()) => {}
+        Ok(()) | Err(WorkerError::Interrupted(_)) => {}
         Err(WorkerError::Invalid(broken)) => memory.invalid.push(broken),
-        Err(WorkerError::Interrupted(_)) => {}
         Err(_) if cancelled.load(Ordering::Relaxed) => {}
         Err(error) if memory.runs.is_empty() => return Err(error),
         // It ran for a while, and how it ended is why nothing is judged.
