@@ -77,8 +77,8 @@ impl Ranked {
             let tied: f64 = ties.iter().map(|timed| timed.weight).sum();
             for timed in ties {
                 reached.push((below + tied) / total);
-                *ranks.get_mut(timed.request)? += timed.weight * (below + tied / 2.0);
-                *weights.get_mut(timed.request)? += timed.weight;
+                ranks[timed.request] += timed.weight * (below + tied / 2.0);
+                weights[timed.request] += timed.weight;
             }
             below += tied;
         }
@@ -88,9 +88,9 @@ impl Ranked {
     }
 
     /// The smallest value that a part `p` of all is not above.
-    fn at(&self, p: f64) -> Option<f64> {
+    fn at(&self, p: f64) -> f64 {
         let place = self.reached.partition_point(|reached| *reached < p);
-        self.sorted.get(place).or(self.sorted.last()).map(|timed| timed.value)
+        self.sorted[place.min(self.sorted.len() - 1)].value
     }
 }
 
@@ -109,10 +109,10 @@ pub fn percentile_interval(values: &[Timed], p: f64, queue: Queue) -> Option<(f6
     if is_short(requests, p, queue) {
         return None;
     }
-    let limit = ranked.at(p)?;
+    let limit = ranked.at(p);
     let mut beyond = vec![0.0; requests];
     for timed in ranked.sorted.iter().filter(|timed| timed.value > limit) {
-        *beyond.get_mut(timed.request)? += timed.weight;
+        beyond[timed.request] += timed.weight;
     }
     let mean_weight = ranked.sorted.iter().map(|timed| timed.weight).sum::<f64>() / requests as f64;
     let share = beyond.iter().sum::<f64>() / requests as f64 / mean_weight;
@@ -124,7 +124,7 @@ pub fn percentile_interval(values: &[Timed], p: f64, queue: Queue) -> Option<(f6
     let count = if spread > 0.0 { left * share * (1.0 - share) / spread } else { left };
     let low = beta_quantile(TAIL, p * count, (1.0 - p) * count + 1.0)?;
     let high = beta_quantile(1.0 - TAIL, p * count + 1.0, (1.0 - p) * count)?;
-    Some((ranked.at(low)?, ranked.at(high)?))
+    Some((ranked.at(low), ranked.at(high)))
 }
 
 /// The two-sided 95 % interval of the share of `hits`, one a request in the order of starts. `None` where

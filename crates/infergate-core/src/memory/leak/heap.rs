@@ -115,7 +115,7 @@ pub fn heap_trend(live: &[u64], asked: usize) -> Option<HeapTrend> {
 /// first two, and not longer ago than those were apart. A table that doubles does so less and less often.
 fn steps_last(growth: &[f64], places: &[usize]) -> bool {
     let &[first, second, .., last] = places else { return false };
-    let Some(&before) = places.get(places.len() - 2) else { return false };
+    let before = places[places.len() - 2];
     let apart = second - first;
     let (begin, end) = (growth[first] + growth[second], growth[before] + growth[last]);
     end >= begin && last - before <= apart && growth.len() - last <= apart
