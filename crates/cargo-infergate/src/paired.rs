@@ -1,9 +1,12 @@
 //! Base and head in turn on one machine: a pilot, then blocks until every case is settled.
 //!
-//! A block is a fresh process of each side, since two processes of one program differ in speed: by where their memory lies, by
-//! the pages that they were given. Both are loaded and warm before the first timed iteration; then one side works at a time, in
-//! turns of some 2 ms where an iteration can be divided, so that both see the same swings of the machine. Which side is started
-//! first, and which runs first, is balanced over every two blocks.
+//! A block starts fresh processes of both sides, once for each placement that it times, since two processes of one program differ in speed:
+//! by where their memory lies, by the pages that they were given. Its number d is the mean over these process pairs of the median of
+//! ln(t_head / t_base).
+//!
+//! Both processes are loaded and warm before the first timed iteration. Then one side works at a time, so that both see the same swings of
+//! the machine. Samples of about 2 ms alternate. A generation of a stepwise engine is divided into turns of about 2 ms; any other long
+//! iteration runs whole. Which side is started first, and which runs first, is balanced over every two blocks.
 //!
 //! [`PairedRun`] is begun in `pilot`, laid out in `placements`, and measures blocks here. What settles a case is decided in
 //! [`infergate_judge::paired`].
@@ -289,8 +292,8 @@ impl PairedRun<'_> {
         self.receipt.cases.iter().filter(|case| cases.contains(&case.id)).cloned().collect()
     }
 
-    /// Fresh processes of a build, loaded and warm: the pair `number` of the run, in `block`. Both load at the same time, which is faster and
-    /// treats them alike.
+    /// Fresh processes of a build, loaded and warm: the pair `number` of the run, in `block`. Both load at the same time, which is faster
+    /// and treats them alike.
     fn start_pair(
         &self,
         first: Side,

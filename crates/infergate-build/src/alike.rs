@@ -1,9 +1,10 @@
 //! Both sides linked in one order, so that what did not change lies at the same address in both.
 //!
-//! Where a function starts decides how fast a short loop in it runs, and a linker moves all functions behind one that grew. Linked
-//! in one order, functions that are the same come first and lie at the same addresses in base and head: whatever placement costs them
-//! cancels in the ratio. What did change follows behind a filler. How fast it runs depends mostly on where it starts within the 64 bytes of
-//! a cache line, so each side is linked once for each of [`PLACEMENTS`] starts, and every block times all of them.
+//! Where a function starts decides how fast a short loop in it runs, and a linker moves all functions behind one that grew. Linked in one
+//! order, functions that are the same come first and lie at the same addresses in base and head: whatever placement costs them cancels in
+//! the ratio. What did change follows behind a filler. How fast it runs depends mostly on where it starts within the 64 bytes of a cache
+//! line, so each side is linked once for each of [`PLACEMENTS`] starts; a block times all of them, or one drawn at random if processes load
+//! slowly or the budget is short.
 
 mod layout;
 mod symbols;
@@ -61,8 +62,8 @@ pub struct LinkJob<'a> {
     pub folder: PathBuf,
 }
 
-/// Links both sides once for each of their files, one a placement. Gives how many functions of base lie at the same address in head with the
-/// same instructions, and how many base has.
+/// Links both sides once for each of their files, one a placement. Gives how many functions of base lie at the same address in head with
+/// the same instructions, and how many base has.
 ///
 /// # Errors
 /// Why they cannot be laid out alike: no names of functions, a linker other than lld; and when it was cancelled.

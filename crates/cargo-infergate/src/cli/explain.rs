@@ -21,7 +21,7 @@ const AT_MOST: Duration = Duration::from_secs(20);
 
 /// What is to be explained.
 pub struct Explaining {
-    /// Cases; none names those that regressed.
+    /// Cases to explain; empty: those that regressed.
     pub named: Vec<String>,
     /// Functions that head edits, where that is known.
     pub edited: Option<Edited>,

@@ -32,9 +32,10 @@ pub fn request(config: &Config, base: Program, head: Program) -> Result<PairedRe
     })
 }
 
-/// Measures until every case is settled, and keeps each block in `kept` as soon as it is measured. With `changed`, times only the cases that
-/// run something of it. With `sources`, lays both sides out alike. Gives the receipt, whose notes have this gate's false-failure rate, and
-/// the builds that were timed.
+/// Runs the pilot, skips cases that run no changed code, lays both sides out alike, then measures blocks until every case is settled or the
+/// run ends early. `--quick` skips tracing and layout. Without `changed` nothing is traced, without `sources` nothing is laid out. Keeps
+/// each block in `kept` as soon as it is measured. Gives the receipt, whose notes have this gate's false-failure rate, and the builds that
+/// were timed.
 pub fn measure(
     request: &PairedRequest,
     config: &Config,
@@ -102,7 +103,8 @@ pub fn measure(
     Ok((receipt, builds))
 }
 
-/// This machine class's calibration of this model, of whatever threads, where there is one. One that cannot be read is an error, not a silence.
+/// This machine class's calibration of this model, of whatever threads, where there is one. One that cannot be read is an error, not a
+/// silence.
 pub fn find_calibration(config: &Config, receipt: &PairedReceipt) -> Result<Option<Calibration>> {
     files::read_if_there(&preflight::calibration_file(config, &receipt.machine.class, &receipt.head.engine))
 }

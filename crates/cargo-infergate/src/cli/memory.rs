@@ -1,4 +1,4 @@
-//! `memory`: load, run a hundred times, and say whether it takes more and more.
+//! `memory`: repeats one case in one process (100 times by default) and reports leaks.
 
 mod looks;
 

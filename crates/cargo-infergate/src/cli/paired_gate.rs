@@ -34,7 +34,10 @@ pub fn run(options: &Gate, config: &Config) -> Result<i32> {
     outcome.or_else(exit_code_of)
 }
 
-/// What cannot be compared is a verdict, not a failure.
+/// Maps an error to the exit code of its outcome: 4 not comparable, 3 invalid. Writes no verdict.
+///
+/// # Errors
+/// Any other error.
 pub fn exit_code_of(error: anyhow::Error) -> Result<i32> {
     let outcome = match WorkerError::find(&error) {
         Some(WorkerError::NotComparable(_)) => Outcome::NotComparable,
@@ -46,6 +49,8 @@ pub fn exit_code_of(error: anyhow::Error) -> Result<i32> {
     Ok(outcome.exit_code())
 }
 
+/// A paired gate: takes the settings from base and the bench targets from head's workspace, builds both sides, measures every target, joins
+/// the receipts into one suite, then judges and writes it.
 fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     let flags = &gate.paired;
     let out = gate.out.clone().unwrap_or_else(|| config.measured.target_folder().join("paired.json"));
@@ -155,7 +160,7 @@ fn judge_receipts(gate: &Gate, config: &Config) -> Result<i32> {
     conclude(gate, receipt, &Policy { allow_output_change, ..settings.config.policy }, None)
 }
 
-/// Judges, prints, and writes what was asked for.
+/// Judges, prints, and writes the receipt (medians only if it is too large), the verdict and the report.
 fn conclude(gate: &Gate, receipt: PairedReceipt, policy: &Policy, out: Option<&Path>) -> Result<i32> {
     let verdict = judge(&receipt, policy);
     // Before anything is written, which may fail.

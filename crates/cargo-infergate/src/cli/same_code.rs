@@ -23,11 +23,12 @@ pub struct CodeDifference {
     pub changed: Option<Changed>,
     /// What counts and is followed for leaks is the same, too.
     pub is_same_memory: bool,
-    /// Why the same code is timed all the same.
+    /// Notes for the verdict: why cases are timed although their code is the same, and what was skipped.
     pub notes: Vec<Note>,
 }
 
-/// Compares the object files that both sides were linked of. Code that cannot be compared is timed like code that differs.
+/// Compares the object files of both sides. If they are the same, no case is timed, unless another input differs or a target limits a time.
+/// What cannot be compared is timed.
 pub fn compare_code(flags: &Paired, config: &Config, sides: &BuiltPair) -> CodeDifference {
     let is_program = sides.base.launcher.is_none() && sides.head.launcher.is_none();
     if !is_program || flags.time_same_code {

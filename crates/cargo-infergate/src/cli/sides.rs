@@ -159,7 +159,7 @@ fn ahead(revision: &str, commit: &str) -> Option<Note> {
     (count != "0").then(|| Note::from(text))
 }
 
-/// Builds the working tree, and a revision.
+/// Builds the revision first, then the working tree, so that head's build scripts cannot touch base's build.
 fn against(revision: &str, gate: &Gate, config: &Config, checkouts: &Checkouts) -> Result<BuiltPair> {
     let wanted = &config.wanted();
     // What cannot be built at all should not cost the other build first: the revision is checked before anything is compiled.

@@ -1,4 +1,4 @@
-//! Before the first block: are the outputs the same, how long does an iteration take, how much does it vary?
+//! The pilot: compares outputs, checks what docs/reference/engine.md requires, and sizes samples and blocks. It can end the run as invalid.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -39,11 +39,12 @@ const PILOT_OF_BUDGET: f64 = 0.2;
 const BLOCKS_TO_SPARE: usize = 4;
 
 impl<'a> PairedRun<'a> {
-    /// Runs the pilot: loads both sides, compares their outputs and plans the blocks. A bench that fails is named and excluded; where a
-    /// process may have ended by it, the pilot starts again without it.
+    /// Runs the pilot: loads both sides, compares their outputs, checks what docs/reference/engine.md requires, and sizes samples and
+    /// blocks. A bench that fails is named and excluded; if its process may have ended, the pilot starts again without it.
     ///
     /// # Errors
-    /// As [`crate::suite::run`]; [`WorkerError::NotComparable`] where base cannot run what head can, or another model.
+    /// As [`crate::suite::run`]; [`WorkerError::Invalid`] if head breaks a requirement; [`WorkerError::NotComparable`] if base cannot run
+    /// what head can, or loads another model.
     pub fn begin(request: &'a PairedRequest, progress: &mut dyn FnMut(&Progress)) -> Result<Self, WorkerError> {
         let clock = MonotonicClock::default();
         let mut excluded = ExcludedBenches::default();
@@ -327,7 +328,8 @@ fn ensure_same_model(base: &SideRecord, head: &SideRecord) -> Result<(), WorkerE
     Err(WorkerError::NotComparable(format!("{reason}; compare like with like, or name one model with --model")))
 }
 
-/// Refuses sides whose times per token cannot be compared: one counts more tokens in the same text, or only one says how many an answer has.
+/// Refuses sides whose times per token cannot be compared: one counts more tokens in the same text, or only one says how many an answer
+/// has.
 fn ensure_counted_alike(case: Case, was: &PreparedReply, is: &PreparedReply) -> Result<(), WorkerError> {
     let is_same_text = !was.output.ids.is_empty() && was.output.ids == is.output.ids;
     match (was.counted_tokens, is.counted_tokens) {

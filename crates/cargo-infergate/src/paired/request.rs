@@ -56,7 +56,7 @@ pub struct PairedRequest {
     pub built_with: BuiltWith,
     /// How the machine code of both differs, where that was found; nothing is timed where it is the same.
     pub code: Option<CodeRecord>,
-    /// No block is begun that would not end within this time from the start of the pilot.
+    /// Time limit from the start of the pilot, linking excluded. A block starts only if it should end in time.
     pub budget: Option<Duration>,
     /// Users that both sides, servers then, are measured under.
     pub under_load: Option<UnderLoad>,
