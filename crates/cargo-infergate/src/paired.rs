@@ -12,7 +12,7 @@
 //! [`infergate_judge::paired`].
 
 mod benches;
-mod contract;
+mod engine_checks;
 mod excluded_benches;
 pub mod iterations;
 pub mod load_window;
@@ -41,13 +41,19 @@ use infergate_report::units::many;
 
 pub use infergate_build::sources::Alike;
 pub use infergate_core::worker::Program;
-use pairs::Pairs;
+use pairs::PairPlan;
+use process_pair::ProcessPair;
 pub use request::{PairedRequest, of_shard, run_seed};
 pub use started::{Started, start};
 pub use windows::UnderLoad;
 
-/// Base and head, once for each placement or pair of servers, and how many pairs a block starts.
-pub type TimedBuilds = (Vec<(WorkerFile, WorkerFile)>, usize);
+/// The builds that blocks start.
+pub struct TimedBuilds {
+    /// Base and head, once for each placement or pair of servers.
+    pub pairs: Vec<(WorkerFile, WorkerFile)>,
+    /// Pairs that one block starts.
+    pub per_block: usize,
+}
 
 /// A paired run that is under way.
 pub struct PairedRun<'a> {
@@ -64,7 +70,7 @@ pub struct PairedRun<'a> {
     /// How long answers of base and of head may take.
     timeouts: (Timeouts, Timeouts),
     order: StartOrder,
-    pairs: Pairs,
+    pairs: PairPlan,
     /// The time that starting a process of each side takes, nanoseconds.
     starts_ns: u64,
     /// Whether a block starts all placements.
@@ -78,7 +84,7 @@ pub struct PairedRun<'a> {
 impl PairedRun<'_> {
     /// The builds that blocks start.
     pub fn builds(&self) -> TimedBuilds {
-        (self.builds.clone(), self.builds_of(0).len())
+        TimedBuilds { pairs: self.builds.clone(), per_block: self.builds_of(0).len() }
     }
 
     /// What is known so far.
@@ -243,7 +249,7 @@ impl PairedRun<'_> {
                 show(&format!("{} and the like", level[0].id), record.cases.len());
                 windows::measure(&mut pair, &level, number as u64, done, &mut record)?;
             }
-            self.note_ends(pair);
+            self.note_bad_exit(pair);
         }
         record.cases.iter().for_each(|block| self.pairs.note(block));
         let took_ns = self.clock.now_ns() - start_ns;
@@ -253,7 +259,7 @@ impl PairedRun<'_> {
 
     /// Notes a head that crashes or hangs at its end, if base does not: a server with such an engine could not be
     /// stopped.
-    fn note_ends(&mut self, pair: process_pair::ProcessPair) {
+    fn note_bad_exit(&mut self, pair: ProcessPair) {
         if let (None, Some(how)) = (pair.base.finish(), pair.head.finish()) {
             let note =
                 Note::from(format!("head's process does not end well behind its last answer, and base's does: {how}"));
@@ -267,7 +273,7 @@ impl PairedRun<'_> {
     fn has_stopped_working(&self, error: &WorkerError) -> bool {
         let are_benches = self.receipt.cases.iter().all(|case| case.id.phase() == Phase::Bench);
         let has_worked = self.request.is_of_bench_target() && !self.receipt.blocks.is_empty();
-        are_benches && has_worked && excluded_benches::is_own(error)
+        are_benches && has_worked && excluded_benches::can_be_the_benchs_fault(error)
     }
 
     /// The block count that the progress bar shows: the fewest that can decide, then the most that budget and
@@ -300,7 +306,7 @@ impl PairedRun<'_> {
         cases: &[Case],
         build: usize,
         (block, number): (usize, usize),
-    ) -> Result<process_pair::ProcessPair, WorkerError> {
+    ) -> Result<ProcessPair, WorkerError> {
         let (base, head) = &self.builds[build];
         let files_to_start = self.start_files.as_ref().and_then(|files| files.next(base, head).ok());
         let (base, head) = files_to_start.unwrap_or_else(|| (base.clone(), head.clone()));
@@ -321,7 +327,7 @@ impl PairedRun<'_> {
         });
         let (one, other) = (one?, other?);
         let (base, head) = if first == Side::Base { (one, other) } else { (other, one) };
-        Ok(process_pair::ProcessPair { base, head, nth: block, last_asked: Side::Head })
+        Ok(ProcessPair { base, head, nth: block, last_side: Side::Head })
     }
 
     fn spawn(&self, side: Side, (base, head): &(WorkerFile, WorkerFile)) -> Result<Client<'static>, WorkerError> {

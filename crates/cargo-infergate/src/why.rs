@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::paired::PairedRequest;
+use crate::paired::{PairedRequest, TimedBuilds};
 use infergate_build::code::{Changed, ChangedFunction};
 use infergate_build::edited::Edited;
 use infergate_core::text_file::read_bytes;
@@ -96,10 +96,8 @@ impl Difference {
 }
 
 pub struct Sides<'a> {
-    /// Base and head as they were timed, once for each placement.
-    pub builds: &'a [(WorkerFile, WorkerFile)],
-    /// How many of these pairs a block looks at.
-    pub each: usize,
+    /// Base and head as they were timed. A block profiles as many pairs as a timed one started.
+    pub builds: &'a TimedBuilds,
     /// What both load.
     pub request: &'a PairedRequest,
     /// Functions whose machine code differs, where that is known.
@@ -122,9 +120,10 @@ pub fn explain(
     let folder = tempfile::tempdir().context("a folder for what is seen cannot be made")?;
     let begun_at = Instant::now();
     let most_ns = most.map_or(f64::INFINITY, |most| most.as_nanos() as f64);
-    let pair_ns = difference.looked_ns().min(most_ns * LOOKED_SHARE) / (difference.blocks() * sides.each) as f64;
+    let TimedBuilds { pairs, per_block } = sides.builds;
+    let pair_ns = difference.looked_ns().min(most_ns * LOOKED_SHARE) / (difference.blocks() * per_block) as f64;
     let mut seen = Seen { images: Images::new(), changed: changed(sides).into(), file: folder.path().join("stacks") };
-    let mut builds = sides.builds.iter().cycle();
+    let mut builds = pairs.iter().cycle();
     let mut blocks: Vec<(Tally, Tally)> = Vec::new();
     for block in 0..difference.blocks() {
         let with_this_ns = begun_at.elapsed().as_nanos() as f64 * (block + 1) as f64 / block as f64;
@@ -133,14 +132,14 @@ pub fn explain(
         }
         begun(block);
         let mut tallies = (Tally::default(), Tally::default());
-        for pair in builds.by_ref().take(sides.each) {
+        for pair in builds.by_ref().take(*per_block) {
             look(case, pair, pair_ns, block % 2 == 1, sides, &mut seen, &mut tallies)?;
         }
         blocks.push(tallies);
     }
     let has_names = |(_, head): &(WorkerFile, WorkerFile)| seen.images.get(&path(head))?.as_ref().map(Image::has_names);
     ensure!(
-        sides.builds.iter().any(|pair| has_names(pair) == Some(true)),
+        pairs.iter().any(|pair| has_names(pair) == Some(true)),
         "its program has no symbols (strip), so functions have no names"
     );
     let knows_changed = sides.changed.is_some_and(|changed| changed.is_all);

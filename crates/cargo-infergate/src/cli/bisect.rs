@@ -213,7 +213,7 @@ impl Search<'_> {
         Ok(PairedRequest {
             budget: self.flags.budget,
             allow_output_change: true,
-            other_outputs: false,
+            check_other_outputs: false,
             code,
             ..measuring::request(self.config, base, head)?
         })

@@ -40,7 +40,7 @@ pub fn attach(
         return;
     }
     let chosen = chosen(receipt, policy, &options.named);
-    let sides = Sides { builds: &builds.0, each: builds.1, request, changed, edited: options.edited.as_ref() };
+    let sides = Sides { builds, request, changed, edited: options.edited.as_ref() };
     let line = progress::Line::default();
     let until = Instant::now() + receipt.took.measured().max(AT_MOST);
     for (at, (case, difference)) in chosen.iter().enumerate() {

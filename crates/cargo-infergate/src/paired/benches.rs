@@ -11,7 +11,7 @@ use infergate_core::worker::WorkerError;
 ///
 /// # Errors
 /// [`WorkerError::NotComparable`] where nothing is left, unless it is a shard: others may have more.
-pub fn shared(
+pub fn benches_of_both(
     request: &PairedRequest,
     cases: Vec<Case>,
     base: &mut Started,

@@ -6,7 +6,7 @@ use infergate_core::stats::median;
 use infergate_core::worker::WorkerError;
 
 use super::PairedRequest;
-use super::iterations::{bearable, look};
+use super::iterations::{cap_iterations, trial};
 use super::process_pair::ProcessPair;
 use infergate_receipts::{BlockCase, Note, PairedCase, PairedReceipt, Side};
 
@@ -47,7 +47,8 @@ impl ExcludedBenches {
         fails: Fails,
     ) -> Result<(), WorkerError> {
         let is_named = request.cases.iter().any(|named| *named == case.to_string() || *named == case.id());
-        if case.phase() != Phase::Bench || !request.is_of_bench_target() || !is_own(&error) || is_named {
+        if case.phase() != Phase::Bench || !request.is_of_bench_target() || !can_be_the_benchs_fault(&error) || is_named
+        {
             return Err(error);
         }
         self.0.push(ExcludedBench { case, fails, error });
@@ -96,23 +97,23 @@ impl ExcludedBench {
 }
 
 /// Whether an error can be a bench's own fault, and not that of the run.
-pub fn is_own(error: &WorkerError) -> bool {
+pub fn can_be_the_benchs_fault(error: &WorkerError) -> bool {
     !matches!(error, WorkerError::Interrupted(_) | WorkerError::Failed(_))
 }
 
 /// Whether a worker gave this error as its answer, and so lives on and can be asked for another case.
-pub fn is_answer(error: &WorkerError) -> bool {
+pub fn worker_survives(error: &WorkerError) -> bool {
     matches!(error, WorkerError::Refused(_) | WorkerError::Invalid(_))
 }
 
 /// Where a case fails whose sampling failed: what fails in head is tried in base, with as many iterations.
 pub fn who_fails(pair: &mut ProcessPair, mut plan: PairedCase) -> Fails {
-    if pair.last_asked == Side::Base {
+    if pair.last_side == Side::Base {
         return Fails::BaseAlone;
     }
     let iterations = plan.iterations_per_sample;
-    let mut in_base = |iterations| look(pair, Side::Base, &mut plan, iterations);
-    let most = bearable(iterations, |iterations| Ok(in_base(iterations)?.timed_ns));
+    let mut in_base = |iterations| trial(pair, Side::Base, &mut plan, iterations);
+    let most = cap_iterations(iterations, |iterations| Ok(in_base(iterations)?.timed_ns));
     if most.and_then(in_base).is_err() { Fails::Both } else { Fails::HeadAlone }
 }
 

@@ -29,7 +29,7 @@ const SAMPLE_NS: f64 = 1.5e7;
 const GROWTH: usize = 32;
 const MOST_GROWTHS: usize = 8;
 /// Further looks where one may have been interrupted.
-const LOOKS: usize = 4;
+const TRIALS: usize = 4;
 /// A bench whose second iteration takes less than this part of the first one, on one side or both, is warmed up. Most are not, since
 /// for a long one this costs as much as what is measured.
 const WARMER: f64 = 0.8;
@@ -41,24 +41,29 @@ const MOST_ITERATIONS: usize = 1_000_000;
 ///
 /// An engine that is not `stepwise` goes on while it waits, beside the other side: its smallest turn is a whole request.
 pub fn size_samples(pair: &mut ProcessPair, plan: &mut PairedCase, stepwise: bool) -> Result<(), WorkerError> {
-    let wanted = by_head(pair, plan, stepwise)?;
+    let wanted = size_by_head(pair, plan, stepwise)?;
     plan.iterations_per_sample =
-        bearable(wanted, |iterations| Ok::<_, WorkerError>(look(pair, Side::Base, plan, iterations)?.timed_ns))?;
+        cap_iterations(wanted, |iterations| Ok::<_, WorkerError>(trial(pair, Side::Base, plan, iterations)?.timed_ns))?;
     Ok(())
 }
 
 /// One sample of so many iterations.
-pub fn look(pair: &mut ProcessPair, side: Side, plan: &mut PairedCase, iterations: usize) -> Result<Look, WorkerError> {
+pub fn trial(
+    pair: &mut ProcessPair,
+    side: Side,
+    plan: &mut PairedCase,
+    iterations: usize,
+) -> Result<Trial, WorkerError> {
     plan.iterations_per_sample = iterations;
     let begun = Instant::now();
     let samples = pair.sample(side, plan)?;
     let waited_ns = begun.elapsed().as_nanos() as f64 / iterations as f64;
-    Ok(Look { timed_ns: median(&samples.times_ns()).unwrap_or(1.0).max(1.0), waited_ns })
+    Ok(Trial { timed_ns: median(&samples.times_ns()).unwrap_or(1.0).max(1.0), waited_ns })
 }
 
 /// So many iterations, or as many as a side does within `SURELY_LONG_NS`: looked at from one on, so that nothing takes minutes. `sample`
 /// gives how long one of so many takes, nanoseconds.
-pub fn bearable<E>(iterations: usize, mut sample: impl FnMut(usize) -> Result<f64, E>) -> Result<usize, E> {
+pub fn cap_iterations<E>(iterations: usize, mut sample: impl FnMut(usize) -> Result<f64, E>) -> Result<usize, E> {
     if iterations <= 1 {
         return Ok(1);
     }
@@ -78,28 +83,28 @@ pub fn bearable<E>(iterations: usize, mut sample: impl FnMut(usize) -> Result<f6
 }
 
 /// Iterations of a sample by head's times. The second time of an estimate by the first: what runs once is slow.
-fn by_head(pair: &mut ProcessPair, plan: &mut PairedCase, stepwise: bool) -> Result<usize, WorkerError> {
+fn size_by_head(pair: &mut ProcessPair, plan: &mut PairedCase, stepwise: bool) -> Result<usize, WorkerError> {
     let case = plan.id;
     let most = if pair.can(Capability::Iterations) { MOST_ITERATIONS } else { 1 };
     let fitting = |iteration_ns: f64| {
         if iteration_ns < SHORT_NS { ((TURN_NS / iteration_ns) as usize).clamp(1, most) } else { 1 }
     };
-    let mut seen = first(|| look(pair, Side::Head, plan, 1))?;
+    let mut seen = first_trial(|| trial(pair, Side::Head, plan, 1))?;
     if case.phase() == Phase::Bench {
         if pair.can(Capability::WarmUp) {
             match warm_up(pair, Side::Head, plan, seen)? {
                 Some(warm) => seen = warm,
                 None => {
-                    let of_base = first(|| look(pair, Side::Base, plan, 1))?;
+                    let of_base = first_trial(|| trial(pair, Side::Base, plan, 1))?;
                     warm_up(pair, Side::Base, plan, of_base)?;
                 }
             }
         }
-        return grow(seen, fitting, |iterations| look(pair, Side::Head, plan, iterations));
+        return grow_iterations(seen, fitting, |iterations| trial(pair, Side::Head, plan, iterations));
     }
     for _ in 0..2 {
         if fitting(seen.timed_ns) > 1 {
-            seen = look(pair, Side::Head, plan, fitting(seen.timed_ns))?;
+            seen = trial(pair, Side::Head, plan, fitting(seen.timed_ns))?;
         }
     }
     let mut iterations = fitting(seen.timed_ns);
@@ -114,34 +119,34 @@ fn by_head(pair: &mut ProcessPair, plan: &mut PairedCase, stepwise: bool) -> Res
     Ok(iterations)
 }
 
-/// Plans to warm a bench up where its second iteration is [warm]; gives a look at that.
+/// Plans to warm a bench up where its second iteration is [warm](trial_when_warm); gives a look at that.
 fn warm_up(
     pair: &mut ProcessPair,
     side: Side,
     plan: &mut PairedCase,
-    first: Look,
-) -> Result<Option<Look>, WorkerError> {
+    first: Trial,
+) -> Result<Option<Trial>, WorkerError> {
     plan.warm_up = true;
-    let warmed = warm(first, || look(pair, side, plan, 1))?;
+    let warmed = trial_when_warm(first, || trial(pair, side, plan, 1))?;
     plan.warm_up = warmed.is_some();
     Ok(warmed)
 }
 
 /// One sample of some iterations: what each takes, and how long each was waited for, nanoseconds.
 #[derive(Clone, Copy)]
-pub struct Look {
+pub struct Trial {
     pub timed_ns: f64,
     /// What is set up and asked for, too.
     pub waited_ns: f64,
 }
 
 /// A look at the first iteration.
-fn first<E>(mut look: impl FnMut() -> Result<Look, E>) -> Result<Look, E> {
-    let mut seen = look()?;
-    for _ in 0..LOOKS {
+fn first_trial<E>(mut trial: impl FnMut() -> Result<Trial, E>) -> Result<Trial, E> {
+    let mut seen = trial()?;
+    for _ in 0..TRIALS {
         // One that is interrupted looks slow.
         if (SHORT_NS..SURELY_LONG_NS).contains(&seen.timed_ns) {
-            seen.timed_ns = seen.timed_ns.min(look()?.timed_ns);
+            seen.timed_ns = seen.timed_ns.min(trial()?.timed_ns);
         }
     }
     Ok(seen)
@@ -149,14 +154,14 @@ fn first<E>(mut look: impl FnMut() -> Result<Look, E>) -> Result<Look, E> {
 
 /// A look at a bench's second iteration, where that takes clearly less than the first one of its closure: what the closure makes is
 /// filled then, and `cargo bench` times nearly nothing else. `None` where it does not.
-pub fn warm<E>(first: Look, mut second: impl FnMut() -> Result<Look, E>) -> Result<Option<Look>, E> {
+pub fn trial_when_warm<E>(first: Trial, mut second: impl FnMut() -> Result<Trial, E>) -> Result<Option<Trial>, E> {
     if first.timed_ns >= TOO_LONG_NS {
         return Ok(None);
     }
     // One that took long was not interrupted, but slowed down, perhaps: both looks have to show it.
-    let wanted = if first.timed_ns < SURELY_LONG_NS { 1 } else { LOOKS / 2 };
+    let wanted = if first.timed_ns < SURELY_LONG_NS { 1 } else { TRIALS / 2 };
     let mut warm = 0;
-    for left in (0..LOOKS / 2).rev() {
+    for left in (0..TRIALS / 2).rev() {
         let seen = second()?;
         warm += usize::from(seen.timed_ns < WARMER * first.timed_ns);
         if warm == wanted {
@@ -172,15 +177,15 @@ pub fn warm<E>(first: Look, mut second: impl FnMut() -> Result<Look, E>) -> Resu
 /// Iterations of a bench's sample: as many as fit by the time that is timed, `fitting`, and no more than fit by the time that is
 /// waited for. A bench can set up for a second what it times for a microsecond. `first` was waited for with what stands before the
 /// bench; what its closure does once for each sample is waited for whatever the iterations.
-pub fn grow<E>(
-    first: Look,
+pub fn grow_iterations<E>(
+    first: Trial,
     fitting: impl Fn(f64) -> usize,
-    mut look: impl FnMut(usize) -> Result<Look, E>,
+    mut trial: impl FnMut(usize) -> Result<Trial, E>,
 ) -> Result<usize, E> {
-    let once_ns = first.waited_ns.min(look(1)?.waited_ns);
+    let once_ns = first.waited_ns.min(trial(1)?.waited_ns);
     let room_ns = SAMPLE_NS.max(once_ns / 4.0);
     // What one more iteration is waited for decides.
-    let bounded = |seen: Look, iterations: usize| {
+    let bounded = |seen: Trial, iterations: usize| {
         let each_ns = (seen.waited_ns * iterations as f64 - once_ns) / (iterations - 1) as f64;
         fitting(seen.timed_ns).min((room_ns / each_ns.max(1.0)) as usize).max(1)
     };
@@ -189,15 +194,15 @@ pub fn grow<E>(
         return Ok(1);
     }
     for _ in 0..MOST_GROWTHS {
-        let mut seen = look(iterations)?;
+        let mut seen = trial(iterations)?;
         let most = iterations * GROWTH;
-        for _ in 0..LOOKS {
+        for _ in 0..TRIALS {
             // One that is interrupted looks dear, and would end the growth.
             let is_short = seen.waited_ns * (iterations as f64) < SURELY_LONG_NS;
             if !is_short || bounded(seen, iterations) >= fitting(seen.timed_ns).min(most) {
                 break;
             }
-            let again = look(iterations)?;
+            let again = trial(iterations)?;
             if again.waited_ns < seen.waited_ns {
                 seen = again;
             }

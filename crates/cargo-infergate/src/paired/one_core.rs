@@ -10,11 +10,11 @@ const LEAST_NS: u64 = 10_000;
 
 /// The processor time of two processes so far, nanoseconds: of all threads, also those that ended, and of the first one. `None` where the
 /// system does not say.
-pub struct Spent([Option<(u64, u64)>; 2]);
+pub struct CpuTimes([Option<(u64, u64)>; 2]);
 
-impl Spent {
+impl CpuTimes {
     pub fn so_far(processes: [u32; 2]) -> Self {
-        Self(processes.map(system::spent_ns))
+        Self(processes.map(system::cpu_times_ns))
     }
 
     /// Whether in each process one thread alone computed from `before` on.
@@ -36,7 +36,7 @@ mod system {
     use nix::unistd::Pid;
 
     /// Processor time of all threads, and of the first, nanoseconds.
-    pub fn spent_ns(process: u32) -> Option<(u64, u64)> {
+    pub fn cpu_times_ns(process: u32) -> Option<(u64, u64)> {
         let first = std::fs::read_to_string(format!("/proc/{process}/schedstat")).ok()?;
         let all = std::time::Duration::from(clock_getcpuclockid(id(process)).and_then(|clock| clock.now()).ok()?);
         Some((u64::try_from(all.as_nanos()).ok()?, first.split(' ').next()?.parse().ok()?))
@@ -92,7 +92,7 @@ mod system {
 
 #[cfg(not(target_os = "linux"))]
 mod system {
-    pub fn spent_ns(_process: u32) -> Option<(u64, u64)> {
+    pub fn cpu_times_ns(_process: u32) -> Option<(u64, u64)> {
         None
     }
 
@@ -112,7 +112,7 @@ mod tests {
     use nix::sched::{CpuSet, sched_getaffinity};
     use nix::unistd::Pid;
 
-    use super::{LEAST_NS, OneCore, Spent};
+    use super::{CpuTimes, LEAST_NS, OneCore};
 
     /// One thread that computes until it is dropped.
     struct Busy(Child);
@@ -138,10 +138,10 @@ mod tests {
     }
 
     /// What both processes spent, once each spent enough more to say something.
-    fn after_some_work(processes: [u32; 2], before: &Spent) -> Spent {
+    fn after_some_work(processes: [u32; 2], before: &CpuTimes) -> CpuTimes {
         loop {
-            let now = Spent::so_far(processes);
-            let all = |spent: &Spent, at: usize| spent.0[at].expect("Linux says it").0;
+            let now = CpuTimes::so_far(processes);
+            let all = |times: &CpuTimes, at: usize| times.0[at].expect("Linux says it").0;
             if (0..2).all(|at| all(&now, at) > all(before, at) + 100 * LEAST_NS) {
                 return now;
             }
@@ -152,10 +152,10 @@ mod tests {
     fn a_process_whose_first_thread_computes_alone_is_told_from_one_that_has_others() {
         let (one, other) = (Busy::start(), Busy::start());
         let (alone, own) = ([one.0.id(), other.0.id()], [id(); 2]);
-        let (alone_before, own_before) = (Spent::so_far(alone), Spent::so_far(own));
+        let (alone_before, own_before) = (CpuTimes::so_far(alone), CpuTimes::so_far(own));
         after_some_work(alone, &alone_before);
         [&one, &other].into_iter().for_each(Busy::stop);
-        assert!(Spent::so_far(alone).is_one_thread_since(&alone_before));
+        assert!(CpuTimes::so_far(alone).is_one_thread_since(&alone_before));
         // It computes while it looks.
         let second = std::thread::scope(|scope| scope.spawn(|| after_some_work(own, &own_before)).join());
         assert!(!second.expect("it looks on").is_one_thread_since(&own_before));

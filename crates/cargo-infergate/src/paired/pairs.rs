@@ -38,11 +38,11 @@ const LEAST_PAIRS_OF_MANY: usize = 8;
 const STALL_PAIRS: usize = 32;
 
 /// The error of a block's median should not be larger than this: beyond, more blocks help more than more pairs.
-const AIM: f64 = 0.01;
+const TARGET_ERROR: f64 = 0.01;
 
 /// Nor more than this share of what blocks vary by, where that is known from so many of them.
 const SHARE_OF_BLOCKS: f64 = 1.0 / 3.0;
-const TELLING_BLOCKS: usize = 4;
+const BLOCKS_FOR_AIM: usize = 4;
 
 /// What a fresh pair of processes varies by however long it is measured, where no calibration says; for prefill it is more (0.0083 to
 /// 0.0104 measured).
@@ -67,7 +67,7 @@ pub fn of_each_build(case: &PairedCase, pairs: usize, builds: usize) -> usize {
 
 /// What the pairs of each case were like.
 #[derive(Default)]
-pub struct Pairs {
+pub struct PairPlan {
     /// The share of a block's time that is for these cases.
     share: f64,
     /// The time until a process can measure a case, nanoseconds.
@@ -103,12 +103,12 @@ impl Seen {
     /// How large the error of a block's median may be.
     fn aim(&self) -> f64 {
         let ratios: Vec<f64> = self.blocks.iter().map(|block| block.ratio).collect();
-        let spread = sample_std(&ratios).filter(|_| ratios.len() >= TELLING_BLOCKS);
-        spread.map_or(AIM, |spread| AIM.max(spread * SHARE_OF_BLOCKS))
+        let spread = sample_std(&ratios).filter(|_| ratios.len() >= BLOCKS_FOR_AIM);
+        spread.map_or(TARGET_ERROR, |spread| TARGET_ERROR.max(spread * SHARE_OF_BLOCKS))
     }
 }
 
-impl Pairs {
+impl PairPlan {
     /// For cases that have this share of a block's time.
     pub fn new(share: f64) -> Self {
         Self { share, ..Self::default() }
@@ -130,7 +130,7 @@ impl Pairs {
         cases: usize,
         limits: &Limits,
     ) {
-        let std = seen.log_ratios().and_then(|ratios| robust_std(&ratios)).unwrap_or(AIM);
+        let std = seen.log_ratios().and_then(|ratios| robust_std(&ratios)).unwrap_or(TARGET_ERROR);
         let pilot = SeenPair { ns: pair_ns(seen) * cost, std, ratio: 0.0 };
         self.seen.insert(case.id, Seen { cost, pilot, blocks: Vec::new() });
         let within = |ns: f64, most: usize| ((ns / pilot.ns) as usize).clamp(symmetric(case, 1), most);
@@ -146,14 +146,14 @@ impl Pairs {
         } else {
             within(most_ns(cases, self.share), MOST_PAIRS).max(fewest.min(within(CASE_NS, MOST_PAIRS)))
         };
-        case.pairs = symmetric(case, wanted(std, AIM).max(least).min(most));
+        case.pairs = symmetric(case, pairs_for_error(std, TARGET_ERROR).max(least).min(most));
         let process_std = process_std(case.id);
         let mean_std = mean_error(&seen.base_ns, case.pairs).map(|error| process_std.hypot(error));
         limits.expect(case, Some(process_std.hypot(median_error(std, case.pairs))), mean_std);
     }
 
     /// Reduces the pairs of each case, down to the least, so that all take `room_ns` of a block together, and expects the noise of so many.
-    pub fn fit(&mut self, cases: &mut [PairedCase], room_ns: f64, limits: &Limits) {
+    pub fn reduce_to(&mut self, cases: &mut [PairedCase], room_ns: f64, limits: &Limits) {
         let prepare_ns: f64 = cases.iter().filter_map(|case| self.prepares_ns.get(&case.id)).sum();
         let room_ns = room_ns - prepare_ns;
         self.room_ns = Some(room_ns);
@@ -214,9 +214,9 @@ impl Pairs {
         };
         let of_case = |case: &PairedCase| {
             let pairs = known(case).map_or(case.pairs, |(pair_ns, std, aim)| {
-                let (enough, fitting) = (wanted(std, aim), (share_ns / pair_ns) as usize);
+                let (enough, fitting) = (pairs_for_error(std, aim), (share_ns / pair_ns) as usize);
                 // Samples of one iteration stay: only they show a stall.
-                if enough < case.pairs && aim > AIM && case.iterations_per_sample > 1 {
+                if enough < case.pairs && aim > TARGET_ERROR && case.iterations_per_sample > 1 {
                     enough.max(LEAST_PAIRS_OF_MANY)
                 } else {
                     enough.min(fitting).max(case.pairs)
@@ -234,7 +234,7 @@ fn symmetric(case: &PairedCase, pairs: usize) -> usize {
 }
 
 /// The number of pairs whose median has the error `aim`, where single ratios vary by `single_std`.
-fn wanted(single_std: f64, aim: f64) -> usize {
+fn pairs_for_error(single_std: f64, aim: f64) -> usize {
     (median_error(single_std, 1) / aim).powi(2).ceil() as usize
 }
 

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use anyhow::ensure;
 
-use super::benches::shared;
-use super::contract::{check_other_outputs, check_prefix_cache};
-use super::excluded_benches::{ExcludedBenches, Fails, compiled_away, is_answer, who_fails};
+use super::benches::benches_of_both;
+use super::engine_checks::{check_other_outputs, check_prefix_cache};
+use super::excluded_benches::{ExcludedBenches, Fails, compiled_away, who_fails, worker_survives};
 use super::iterations::size_samples;
-use super::one_core::Spent;
-use super::pairs::{Pairs, first_pairs};
-use super::process_pair::{NotRun, ProcessPair};
-use super::started::{Started, only_in_base, only_in_head, start};
+use super::one_core::CpuTimes;
+use super::pairs::{PairPlan, first_pairs};
+use super::process_pair::{PrepareFailure, ProcessPair};
+use super::started::{Started, base_cannot, head_lacks_bench, start};
 use super::{PairedRequest, PairedRun, StartOrder, of_shard, windows};
 use crate::suite::fitting;
 use infergate_build::progress;
@@ -79,8 +79,8 @@ fn attempt<'a>(
         clock,
         stepwise: engines.iter().all(|engine| engine.pacing == Pacing::Stepwise),
         tolerance: request.drift_tolerance.unwrap_or_else(|| default_tolerance(engines[0])),
-        pair: ProcessPair { base: base.client, head: head.client, nth: 0, last_asked: Side::Head },
-        pairs: Pairs::new(request.share_of_time),
+        pair: ProcessPair { base: base.client, head: head.client, nth: 0, last_side: Side::Head },
+        pairs: PairPlan::new(request.share_of_time),
     };
     let Some(mut cases) = pilot.compare_outputs(chosen, excluded, show)? else { return Ok(None) };
     if cases.is_empty() && share.is_none_or(|share| share.of == 1) {
@@ -128,7 +128,7 @@ fn attempt<'a>(
     };
     let room_ns = if request.quick { Some(0.0) } else { left.map(room_of) };
     if let Some(room_ns) = room_ns {
-        pairs.fit(&mut receipt.cases, room_ns, &request.limits);
+        pairs.reduce_to(&mut receipt.cases, room_ns, &request.limits);
     }
     let block_ns = (levels_ns + pairs.block_ns(&receipt.cases, 1)) as u64 + starts_ns;
     if builds.is_empty() {
@@ -160,7 +160,7 @@ struct Pilot<'a> {
     /// How far the numbers behind an output may drift and still be the same.
     tolerance: f64,
     pair: ProcessPair,
-    pairs: Pairs,
+    pairs: PairPlan,
 }
 
 impl Pilot<'_> {
@@ -184,15 +184,19 @@ impl Pilot<'_> {
                     ensure_counted_alike(case, &in_base, &in_head)?;
                     cases.push(self.compared(case, in_base, in_head));
                 }
-                Err(not_run) => {
-                    let (fails, lives_on, error) = match not_run {
-                        NotRun::Head(error) => (Fails::HeadAlone, is_answer(&error), error.about(case).of("head")),
-                        NotRun::Base(error) => {
-                            (Fails::BaseAlone, is_answer(&error), only_in_head(error, &format!("run {case}")))
+                Err(failure) => {
+                    let (fails, lives_on, error) = match failure {
+                        PrepareFailure::Head(error) => {
+                            (Fails::HeadAlone, worker_survives(&error), error.about(case).of("head"))
                         }
-                        NotRun::Both(error, in_base) => {
-                            (Fails::Both, is_answer(&error) && is_answer(&in_base), error.about(case).of("head"))
+                        PrepareFailure::Base(error) => {
+                            (Fails::BaseAlone, worker_survives(&error), base_cannot(error, &format!("run {case}")))
                         }
+                        PrepareFailure::Both(error, in_base) => (
+                            Fails::Both,
+                            worker_survives(&error) && worker_survives(&in_base),
+                            error.about(case).of("head"),
+                        ),
                     };
                     excluded.exclude(self.request, case, error, fails)?;
                     if !lives_on {
@@ -266,9 +270,9 @@ fn first_samples(
     stepwise: bool,
     pilot_ns: f64,
 ) -> Result<(BlockCase, f64), (WorkerError, Fails)> {
-    let before = Spent::so_far(pair.processes());
+    let before = CpuTimes::so_far(pair.processes());
     let seen = size_samples(pair, plan, stepwise).and_then(|()| {
-        plan.one_core = Spent::so_far(pair.processes()).is_one_thread_since(&before);
+        plan.one_core = CpuTimes::so_far(pair.processes()).is_one_thread_since(&before);
         first_pairs(plan, stepwise, pilot_ns, &MonotonicClock::default(), |pairs| {
             pair.measure(&PairedCase { pairs, ..plan.clone() }, Side::Base)
         })
@@ -288,20 +292,20 @@ fn choose(
     context_tokens: usize,
 ) -> anyhow::Result<(Vec<Case>, Option<ShareRecord>)> {
     let cases = fitting(&request.cases, request.memory_case, context_tokens, &head.benches);
-    let mut cases = cases.map_err(|error| only_in_base(request, &head.benches, &base.benches, error))?;
-    let suite_cases = request.only.as_ref().map_or(cases.len(), Vec::len) + request.elsewhere;
+    let mut cases = cases.map_err(|error| head_lacks_bench(request, &head.benches, &base.benches, error))?;
+    let suite_cases = request.own_cases.as_ref().map_or(cases.len(), Vec::len) + request.cases_in_other_runs;
     // Several bench targets are divided before, as one suite.
-    match &request.only {
-        Some(only) => cases.retain(|case| only.contains(case)),
+    match &request.own_cases {
+        Some(own) => cases.retain(|case| own.contains(case)),
         None => {
             let mine = of_shard(request.shard, &cases)?;
             cases.retain(|case| mine.contains(case));
         }
     }
     let (number, of) = (request.shard.index as usize + 1, request.shard.count as usize);
-    let mut cases = shared(request, cases, base, head)?;
+    let mut cases = benches_of_both(request, cases, base, head)?;
     cases.retain(|case| !excluded.has(*case));
-    let share = (of > 1 || request.elsewhere > 0).then_some(ShareRecord { number, of, suite_cases });
+    let share = (of > 1 || request.cases_in_other_runs > 0).then_some(ShareRecord { number, of, suite_cases });
     let all = cases.len() + head.record.unmatched.len() + base.record.unmatched.len();
     let all = share.map_or(all, |_| suite_cases);
     // The cases of a run share one level of evidence: with each further case, every case needs more.

@@ -12,11 +12,11 @@ pub struct ProcessPair {
     /// The number of its block, by which a core is taken where a case computes in one thread.
     pub nth: usize,
     /// The side that was asked last, which is the one that an error is of.
-    pub last_asked: Side,
+    pub last_side: Side,
 }
 
 /// Why a case cannot be run: in head alone, in base alone, in head and in base.
-pub enum NotRun {
+pub enum PrepareFailure {
     Head(WorkerError),
     Base(WorkerError),
     Both(WorkerError, WorkerError),
@@ -46,7 +46,7 @@ impl ProcessPair {
             let sides = [first, first.other()];
             let samples = match case.turn_tokens {
                 Some(tokens) => self.in_turns(case.id, tokens, sides)?,
-                None => sides.iter().map(|side| self.whole(case, *side)).collect::<Result<_, _>>()?,
+                None => sides.iter().map(|side| self.sample_last(case, *side)).collect::<Result<_, _>>()?,
             };
             for (side, sample) in sides.into_iter().zip(samples) {
                 let (times_ns, tokens_ns) = match side {
@@ -85,7 +85,7 @@ impl ProcessPair {
         Ok(tokens_ns)
     }
 
-    fn whole(&mut self, case: &PairedCase, side: Side) -> Result<Sample, WorkerError> {
+    fn sample_last(&mut self, case: &PairedCase, side: Side) -> Result<Sample, WorkerError> {
         Ok(self.sample(side, case)?.samples_ns.pop().unwrap_or_default())
     }
 
@@ -96,17 +96,17 @@ impl ProcessPair {
     }
 
     /// What base and head give of a case. Base is fed head's output, so that the logits of both sides line up.
-    pub fn outputs(&mut self, case: Case) -> Result<(PreparedReply, PreparedReply), NotRun> {
+    pub fn outputs(&mut self, case: Case) -> Result<(PreparedReply, PreparedReply), PrepareFailure> {
         let in_head = self.head.prepare(case, None).map_err(|in_head| match self.base.prepare(case, None) {
-            Ok(_) => NotRun::Head(in_head),
-            Err(in_base) => NotRun::Both(in_head, in_base),
+            Ok(_) => PrepareFailure::Head(in_head),
+            Err(in_base) => PrepareFailure::Both(in_head, in_base),
         })?;
-        let in_base = self.base.prepare_beside(case, &in_head.output).map_err(NotRun::Base)?;
+        let in_base = self.base.prepare_beside(case, &in_head.output).map_err(PrepareFailure::Base)?;
         Ok((in_base, in_head))
     }
 
     pub fn client(&mut self, side: Side) -> &mut Client<'static> {
-        self.last_asked = side;
+        self.last_side = side;
         match side {
             Side::Base => &mut self.base,
             Side::Head => &mut self.head,

@@ -33,9 +33,9 @@ pub struct PairedRequest {
     /// This machine's part of the cases, where several machines measure a suite together.
     pub shard: Shard,
     /// The only cases to measure; `None`: all.
-    pub only: Option<Vec<Case>>,
+    pub own_cases: Option<Vec<Case>>,
     /// Cases of the same suite that other runs of this gate measure.
-    pub elsewhere: usize,
+    pub cases_in_other_runs: usize,
     /// The share of a block's and of the pilot's time that is for this bench target; the rest is for others of the same gate.
     pub share_of_time: f64,
     /// A quick look: as few pairs as there can be.
@@ -49,7 +49,7 @@ pub struct PairedRequest {
     /// Take time of cases whose output differs, too.
     pub allow_output_change: bool,
     /// Compare what no case asks for, too: requests together, and prompts of other lengths.
-    pub other_outputs: bool,
+    pub check_other_outputs: bool,
     /// By whose settings, and what head declares as intended; `None` where head is compared with no revision.
     pub terms: Option<Terms>,
     /// How its bench target is built.
@@ -83,7 +83,7 @@ pub fn of_shard(shard: Shard, suite: &[Case]) -> Result<Vec<Case>> {
 impl PairedRequest {
     /// A comparison of these two on the gate's suite, with defaults for the rest.
     pub fn new(base: Program, head: Program, load: LoadRequest) -> Self {
-        Self { base, head, load, share_of_time: 1.0, other_outputs: true, ..Self::default() }
+        Self { base, head, load, share_of_time: 1.0, check_other_outputs: true, ..Self::default() }
     }
 
     /// A process of `file` that has loaded, beside those that are timed.

@@ -53,7 +53,7 @@ pub fn start(request: &PairedRequest, side: Side) -> Result<Started, WorkerError
         error => error.of(name),
     })?;
     let loaded = client.load(&request.load_in(None), request.prompt_text.as_deref()).map_err(|error| match side {
-        Side::Base => only_in_head(error, &format!("load {}", request.load.model)),
+        Side::Base => base_cannot(error, &format!("load {}", request.load.model)),
         Side::Head => error.of("head"),
     })?;
     let start_ns = begun.elapsed().as_nanos() as u64;
@@ -63,7 +63,7 @@ pub fn start(request: &PairedRequest, side: Side) -> Result<Started, WorkerError
 }
 
 /// What only base refuses cannot be compared; what breaks is a failed run on every side.
-pub fn only_in_head(error: WorkerError, what: &str) -> WorkerError {
+pub fn base_cannot(error: WorkerError, what: &str) -> WorkerError {
     match error {
         WorkerError::Refused(why) => {
             let missing = missing_file(&why).map(|remedy| format!("; {remedy}")).unwrap_or_default();
@@ -76,7 +76,7 @@ pub fn only_in_head(error: WorkerError, what: &str) -> WorkerError {
 }
 
 /// Why head does not have the cases that were asked for: a bench that base alone has cannot be compared.
-pub fn only_in_base(request: &PairedRequest, head: &[Case], base: &[Case], error: anyhow::Error) -> WorkerError {
+pub fn head_lacks_bench(request: &PairedRequest, head: &[Case], base: &[Case], error: anyhow::Error) -> WorkerError {
     let is_of_base_alone = |name: &&String| {
         let is_in = |benches: &[Case]| choose_benches(std::slice::from_ref(*name), benches).is_ok();
         is_in(base) && !is_in(head)

@@ -181,16 +181,16 @@ fn share_out(built_benches: Vec<BuiltBench>, benches: &[BenchTarget], lost: &mut
     let mine = of_shard(shard, &chosen)?;
     let mut shared = Vec::new();
     for (mut built_bench, cases) in with_cases {
-        let only: Vec<Case> = cases.iter().copied().filter(|case| mine.contains(case)).collect();
-        if only.is_empty() {
+        let own: Vec<Case> = cases.iter().copied().filter(|case| mine.contains(case)).collect();
+        if own.is_empty() {
             continue;
         }
         let request = &mut built_bench.request;
-        request.elsewhere = chosen.len() - only.len();
-        request.share_of_time = only.len() as f64 / mine.len() as f64;
+        request.cases_in_other_runs = chosen.len() - own.len();
+        request.share_of_time = own.len() as f64 / mine.len() as f64;
         // A pattern can name benches of another target alone.
         request.cases.retain(|pattern| choose_benches(std::slice::from_ref(pattern), &cases).is_ok());
-        request.only = Some(only);
+        request.own_cases = Some(own);
         shared.push(built_bench);
     }
     Ok(shared)

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use cargo_infergate::paired::iterations::{Look, bearable, grow, warm};
+use cargo_infergate::paired::iterations::{Trial, cap_iterations, grow_iterations, trial_when_warm};
 
 const MS: f64 = 1e6;
 
@@ -22,17 +22,17 @@ impl Bench {
 
     fn iterations(&self) -> usize {
         let mut looks = 0;
-        let mut look = |iterations: usize| -> Result<Look, Infallible> {
+        let mut trial = |iterations: usize| -> Result<Trial, Infallible> {
             looks += 1;
             let late_ns = if self.interrupted.contains(&looks) { 200.0 * MS } else { 0.0 };
             let each_ns = self.set_up_ns + self.timed_ns;
             let waited_ns = (self.once_ns + late_ns) / iterations as f64 + each_ns;
-            Ok(Look { timed_ns: self.timed_ns, waited_ns })
+            Ok(Trial { timed_ns: self.timed_ns, waited_ns })
         };
-        let first = look(1).unwrap_or_else(|never| match never {});
+        let first = trial(1).unwrap_or_else(|never| match never {});
         // 2 ms of what is timed.
         let fitting = |timed_ns: f64| ((2.0 * MS / timed_ns) as usize).clamp(1, 1_000_000);
-        grow(first, fitting, look).unwrap_or_else(|never| match never {})
+        grow_iterations(first, fitting, trial).unwrap_or_else(|never| match never {})
     }
 }
 
@@ -69,9 +69,9 @@ fn an_interruption_does_not_end_the_growth() {
 fn a_bench_is_warmed_up_where_its_second_iteration_is_clearly_shorter() {
     let second = |first_ns: f64, looks_ns: &[f64]| {
         let mut looks = looks_ns.iter();
-        let look = |timed_ns: f64| Look { timed_ns, waited_ns: timed_ns };
-        let next = || Ok::<_, Infallible>(look(*looks.next().expect("no further look")));
-        warm(look(first_ns), next).unwrap_or_else(|never| match never {}).map(|warm| warm.timed_ns)
+        let trial = |timed_ns: f64| Trial { timed_ns, waited_ns: timed_ns };
+        let next = || Ok::<_, Infallible>(trial(*looks.next().expect("no further look")));
+        trial_when_warm(trial(first_ns), next).unwrap_or_else(|never| match never {}).map(|warm| warm.timed_ns)
     };
     assert_eq!(second(MS, &[0.001 * MS]), Some(0.001 * MS));
     assert_eq!(second(MS, &[3.0 * MS, 0.7 * MS]), Some(0.7 * MS));
@@ -86,7 +86,7 @@ fn a_bench_is_warmed_up_where_its_second_iteration_is_clearly_shorter() {
 /// asked for at once at the most.
 fn borne(iterations: usize, each_ns: f64, late_ns: &[f64]) -> (usize, usize) {
     let (mut looks, mut most) = (0, 0);
-    let borne = bearable(iterations, |some| -> Result<f64, Infallible> {
+    let borne = cap_iterations(iterations, |some| -> Result<f64, Infallible> {
         looks += 1;
         most = most.max(some);
         Ok(each_ns + late_ns.get(looks - 1).unwrap_or(&0.0) / some as f64)

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::convert::Infallible;
 
-use cargo_infergate::paired::pairs::{Pairs, first_pairs, most_ns};
+use cargo_infergate::paired::pairs::{PairPlan, first_pairs, most_ns};
 use infergate_core::case::Case;
 use infergate_judge::paired::Limits;
 use infergate_receipts::{BlockCase, PairedCase};
@@ -23,8 +23,8 @@ fn next(cost: Option<f64>) -> usize {
 }
 
 /// Of a case of which the pilot saw pairs of 2 x 10 ms.
-fn piloted(share: f64, cost: f64) -> (Pairs, PairedCase) {
-    let (mut pairs, mut plan) = (Pairs::new(share), planned("decode/p128".parse().expect("a case")));
+fn piloted(share: f64, cost: f64) -> (PairPlan, PairedCase) {
+    let (mut pairs, mut plan) = (PairPlan::new(share), planned("decode/p128".parse().expect("a case")));
     pairs.plan(&mut plan, &noisy(), cost, true, 1, &Limits::default());
     (pairs, plan)
 }
@@ -47,7 +47,7 @@ fn a_step_is_measured_so_often_that_six_blocks_have_one_of_fifty_stalls() {
     let pairs = |id: &str, sample_ns: u64, stepwise: bool, cost: f64| {
         let mut plan = planned(id.parse().expect("a case"));
         let seen = BlockCase::new(plan.id, vec![sample_ns; 16], vec![sample_ns; 16]);
-        Pairs::new(1.0).plan(&mut plan, &seen, cost, stepwise, 5, &Limits::default());
+        PairPlan::new(1.0).plan(&mut plan, &seen, cost, stepwise, 5, &Limits::default());
         plan.pairs
     };
     assert_eq!(pairs("decode/p128", 60_000_000, true, 1.0), 32);
@@ -81,7 +81,7 @@ fn bench_targets_of_one_gate_share_the_time_of_a_block() {
 fn what_a_pair_costs_stays_known_when_another_gate_begins() {
     let (mut pairs, plan) = piloted(1.0, 100.0);
     let plan = PairedCase { pairs: 4, ..plan };
-    let next = |pairs: &Pairs| pairs.in_next_block(std::slice::from_ref(&plan), &[plan.id])[&plan.id];
+    let next = |pairs: &PairPlan| pairs.in_next_block(std::slice::from_ref(&plan), &[plan.id])[&plan.id];
     pairs.note(&noisy());
     let before = next(&pairs);
     pairs.forget_blocks();
@@ -97,7 +97,7 @@ fn a_block_that_a_budget_was_planned_with_grows_no_longer_than_it() {
     for (room_ns, most) in [(0.0, 2), (3.0 * pair_ns, 4), (10.0 * pair_ns, 10), (1_000.0 * pair_ns, 1_000)] {
         let (mut pairs, plan) = piloted(1.0, 1.0);
         let mut cases = [PairedCase { pairs: 40, ..plan.clone() }];
-        pairs.fit(&mut cases, room_ns, &Limits::default());
+        pairs.reduce_to(&mut cases, room_ns, &Limits::default());
         assert!(
             (2..=most.max(2)).contains(&cases[0].pairs) && cases[0].pairs.is_multiple_of(2),
             "{room_ns}: {}",

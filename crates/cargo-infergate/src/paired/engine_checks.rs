@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use super::PairedRequest;
-use super::excluded_benches::{is_answer, is_own};
-use super::process_pair::NotRun::{Base, Both, Head};
+use super::excluded_benches::{can_be_the_benchs_fault, worker_survives};
+use super::process_pair::PrepareFailure::{Base, Both, Head};
 use super::process_pair::ProcessPair;
 use infergate_build::progress;
 use infergate_core::case::{Case, Phase};
@@ -98,9 +98,9 @@ pub fn check_other_outputs(
     request: &PairedRequest,
     show: &mut dyn FnMut(&str),
 ) -> Result<(), WorkerError> {
-    let is_asked = request.other_outputs && !request.quick && request.shard.index == 0;
+    let is_wanted = request.check_other_outputs && !request.quick && request.shard.index == 0;
     let cases: Vec<Case> = receipt.cases.iter().map(|case| case.id).collect();
-    if !is_asked || cases.is_empty() || cases.iter().any(|case| case.phase() == Phase::Bench) {
+    if !is_wanted || cases.is_empty() || cases.iter().any(|case| case.phase() == Phase::Bench) {
         return Ok(());
     }
     if !request.is_same_code() && plan(0).validate(context_tokens).is_ok() {
@@ -196,25 +196,27 @@ fn check_lengths(
         [&mut pair.base, &mut pair.head].into_iter().for_each(|client| client.timeouts.first_of_case = Some(limit));
         show(&format!("pilot: prompt of {prompt_tokens} tokens"));
         let id = Case::Prefill { prompt_tokens };
-        let not_run = match pair.outputs(id) {
+        let failure = match pair.outputs(id) {
             Ok((base, head)) => {
                 receipt.other_lengths.push(OtherLength { id, base_output: base.output, head_output: head.output });
                 continue;
             }
-            Err(not_run) => not_run,
+            Err(failure) => failure,
         };
-        let why = match not_run {
-            Head(error) | Base(error) | Both(error, _) | Both(_, error) if !is_own(&error) => return Err(error),
+        let why = match failure {
+            Head(error) | Base(error) | Both(error, _) | Both(_, error) if !can_be_the_benchs_fault(&error) => {
+                return Err(error);
+            }
             Head(error) => {
                 receipt.broken.push(format!("{id}: head alone cannot run it: {error}"));
                 break;
             }
-            Base(error) | Both(_, error) if !is_answer(&error) => {
+            Base(error) | Both(_, error) if !worker_survives(&error) => {
                 let why = format!("a process ended, so longer prompts were not tried ({error})");
                 not_compared.push((prompt_tokens, why));
                 break;
             }
-            Both(error, _) if !is_answer(&error) => {
+            Both(error, _) if !worker_survives(&error) => {
                 receipt.broken.push(format!("{id}: base refuses it, head ends: {error}"));
                 break;
             }
