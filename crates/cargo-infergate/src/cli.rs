@@ -143,7 +143,7 @@ fn run(request: Request, mut command: &Command, mut matches: &ArgMatches) -> Res
     let keys = &Layer::of_flags(command, matches)?;
     // Before anything is removed: another gate may still keep its blocks there.
     let _lock = match &request {
-        Request::Gate(options) if options.paired.is_asked() => machine_lock::take(&options.wait)?,
+        Request::Gate(options) if options.paired.is_paired() => machine_lock::take(&options.wait)?,
         _ => None,
     };
     outputs::begin(command, matches)?;

@@ -37,7 +37,7 @@ pub const COMMAND: &str = "__coverage";
 
 /// How long the tracer may take to watch all functions again.
 const READY_WITHIN: Duration = Duration::from_secs(10);
-const LOOK: Duration = Duration::from_millis(1);
+const POLL: Duration = Duration::from_millis(1);
 
 /// A watched case runs one sixteenth of a block's pairs.
 const PAIRS_DIVISOR: usize = 16;
@@ -154,7 +154,7 @@ fn watch_again(tracer: u32, new: &mut dyn FnMut() -> Result<String>) -> Result<S
             return Ok(written);
         }
         ensure!(begun.elapsed() < READY_WITHIN, "the tracer does not answer");
-        thread::sleep(LOOK);
+        thread::sleep(POLL);
     }
 }
 

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::flags::{self, Workers};
 use super::machine_lock::{self, Wait};
-use super::outputs::{Kept, code_of};
+use super::outputs::{Kept, exit_code_of_measuring};
 use super::{memory, outputs, pages, preflight};
 use crate::config::Config;
 use crate::suite::{self, SuiteRequest};
@@ -42,7 +42,7 @@ pub fn run(options: &Bench, config: &Config) -> Result<i32> {
     let (receipt, out) = run_suite(config, out, &options.workers, &options.wait, options.keep_text, 0)?;
     output::report(&terminal::report(&Inputs { head: Some(receipt.clone()), ..pages::inputs() }));
     outputs::receipt(&out, &receipt, receipt.partial);
-    Ok(code_of(receipt.partial, &receipt.invalid))
+    Ok(exit_code_of_measuring(receipt.partial, &receipt.invalid))
 }
 
 /// Builds the bench targets, runs the suite, counts, and follows `memory_runs` runs. Gives the receipt, whole or partial, and where the
@@ -56,7 +56,7 @@ pub fn run_suite(
     memory_runs: usize,
 ) -> Result<(Receipt, PathBuf)> {
     let out = out.map_or_else(|| config.measured.target_folder().join("receipt.json"), Path::to_owned);
-    outputs::fresh(&out)?;
+    outputs::remove_previous(&out)?;
     preflight::check(config)?;
     let prompt_text = config.measured.own_prompt_text()?;
     let _lock = machine_lock::take(wait)?;
@@ -79,14 +79,14 @@ pub fn run_suite(
     let receipt =
         suite::run(&request, &mut |so_far| kept.keep(so_far), &mut |step| line.show(step), progress::cancelled());
     line.finish();
-    let mut receipt = receipt.inspect_err(|_| kept.say_where())?;
+    let mut receipt = receipt.inspect_err(|_| kept.print_where())?;
     // What is kept is partial until its last phase is in it.
     if let Some(worker) = memory_worker.filter(|_| !receipt.partial)
         && let Err(error) = memory::attach(config, worker, memory_runs, &mut receipt)
     {
         // Who ends the run wants what there was before.
         if !progress::is_cancelled() {
-            kept.say_where();
+            kept.print_where();
             return Err(error);
         }
         receipt.partial = true;

@@ -19,25 +19,25 @@ use infergate_report::words::counter;
 /// Fresh processes that count, five of each side in turn: what depends on a process's luck, or on the machine, differs between them.
 const PROCESSES: usize = 10;
 /// Looks of each.
-const LOOKS: usize = 2;
+const REPEATS: usize = 2;
 /// All of it may take so long, and an answer of a bench that was timed already.
-const MOST: Duration = Duration::from_secs(120);
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(120);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// Counters that are named in a note.
 const MOST_NAMED: usize = 8;
 
 /// Both sides once more, base's first, as they count their heap; or why there are none.
-pub type Counting = Result<(Program, Program)>;
+pub type CountingBuilds = Result<(Program, Program)>;
 
 /// Builds them; `None` where nothing here is built by this command.
-pub fn build(sources: &Sources, request: &PairedRequest) -> Option<Counting> {
+pub fn build(sources: &Sources, request: &PairedRequest) -> Option<CountingBuilds> {
     let (base, head) = sources.base.as_ref().zip(sources.head.as_ref())?;
     Some(base.counting(&request.base).and_then(|base| Ok((base, head.counting(&request.head)?))))
 }
 
 /// Counts the benches of both sides, and writes into `receipt` what can be compared, and what cannot, or why there is nothing.
 /// A run that is cut short meanwhile is partial.
-pub fn attach(receipt: &mut PairedReceipt, counting: &Counting, request: &PairedRequest) {
+pub fn attach(receipt: &mut PairedReceipt, counting: &CountingBuilds, request: &PairedRequest) {
     let cases = wanted(receipt);
     if cases.is_empty() {
         return;
@@ -48,7 +48,7 @@ pub fn attach(receipt: &mut PairedReceipt, counting: &Counting, request: &Paired
         count([base, head], &cases, request)
     });
     let messages = match counted {
-        Ok((counts, left)) => [keep(receipt, request, counts), uncounted(&left)],
+        Ok((counts, not_counted)) => [keep(receipt, request, counts), uncounted(&not_counted)],
         Err(_) if progress::is_cancelled() => {
             receipt.partial = true;
             return;
@@ -62,11 +62,11 @@ pub fn attach(receipt: &mut PairedReceipt, counting: &Counting, request: &Paired
 }
 
 /// Benches that are not counted, and why.
-type Left = BTreeMap<Case, String>;
+type NotCounted = BTreeMap<Case, String>;
 
-fn uncounted(left: &Left) -> Option<String> {
-    let why = left.values().next()?;
-    let names: Vec<String> = left.keys().map(Case::to_string).collect();
+fn uncounted(not_counted: &NotCounted) -> Option<String> {
+    let why = not_counted.values().next()?;
+    let names: Vec<String> = not_counted.keys().map(Case::to_string).collect();
     Some(format!("allocations of {} are not counted: {why}", first_of(&names, 1, ", ")))
 }
 
@@ -85,48 +85,48 @@ fn wanted(receipt: &PairedReceipt) -> Vec<Case> {
 type Counts = BTreeMap<Case, CountedCase>;
 
 /// What all processes of each side count, of the same cases. A bench that ends its process costs the others nothing.
-fn count(programs: [&Program; 2], cases: &[Case], request: &PairedRequest) -> Result<([Counts; 2], Left)> {
+fn count(programs: [&Program; 2], cases: &[Case], request: &PairedRequest) -> Result<([Counts; 2], NotCounted)> {
     let line = progress::Line::default();
-    let timeouts = Timeouts { first: PATIENCE, ..Timeouts::default() };
+    let timeouts = Timeouts { first: ANSWER_TIMEOUT, ..Timeouts::default() };
     let start = |side: usize| request.start(&programs[side].open()?, timeouts.clone());
     let begun = Instant::now();
-    let mut left = Left::new();
+    let mut not_counted = NotCounted::new();
     let mut counts = [Counts::new(), Counts::new()];
     let mut outputs = [BTreeMap::new(), BTreeMap::new()];
     for done_steps in 0..PROCESSES {
         let side = done_steps % 2;
         line.show(&Progress { label: "allocations".to_owned(), done_steps, total_steps: PROCESSES });
-        // What is left out later was not looked at as often as the others.
-        let share = MOST.mul_f64((done_steps + 1) as f64 / PROCESSES as f64);
+        // A bench that is dropped later was counted in fewer processes than the others.
+        let share = TIME_LIMIT.mul_f64((done_steps + 1) as f64 / PROCESSES as f64);
         let mut client = start(side)?;
         for &case in cases {
-            if left.contains_key(&case) {
+            if not_counted.contains_key(&case) {
                 continue;
             }
             if begun.elapsed() > share {
-                left.insert(case, format!("all would take longer than {} s", MOST.as_secs()));
+                not_counted.insert(case, format!("all would take longer than {} s", TIME_LIMIT.as_secs()));
                 continue;
             }
             let known = outputs[side].get(&case).cloned();
             let found = client.prepare(case, known).and_then(|reply| {
                 outputs[side].insert(case, reply.output.ids);
-                client.count(case, LOOKS)
+                client.count(case, REPEATS)
             });
             match found {
                 Ok(found) => {
                     counts[side].entry(case).and_modify(|known| known.add(&found)).or_insert(found);
                 }
                 Err(error) => {
-                    left.insert(case, clause(&error.into()));
+                    not_counted.insert(case, clause(&error.into()));
                     client = start(side)?;
                 }
             }
         }
     }
     for counts in &mut counts {
-        counts.retain(|case, _| !left.contains_key(case));
+        counts.retain(|case, _| !not_counted.contains_key(case));
     }
-    Ok((counts, left))
+    Ok((counts, not_counted))
 }
 
 /// Writes what can be compared into `receipt`, and says what does not repeat.
@@ -156,8 +156,8 @@ fn keep_comparable(was: &mut CountedCase, is: &mut CountedCase, with_bytes: bool
     let is_exact = |counter: &Counter| counter.min == counter.max;
     let mut unrepeated = Vec::new();
     was.counters.retain(|name, base| {
-        let is_asked = with_bytes || Unit::of(name) == Unit::Number;
-        let Some(head) = is.counters.get(name).filter(|_| is_asked) else { return false };
+        let is_compared = with_bytes || Unit::of(name) == Unit::Number;
+        let Some(head) = is.counters.get(name).filter(|_| is_compared) else { return false };
         let is_comparable = is_exact(base) && (is_exact(head) || head.min > base.max);
         if !is_comparable {
             unrepeated.push(name.clone());
@@ -193,7 +193,7 @@ mod tests {
             let (mut was, mut is) = (counted(base.0, base.1), counted(head.0, head.1));
             let unrepeated = keep_comparable(&mut was, &mut is, true);
             assert_eq!(was.counters.len() + is.counters.len(), 2 * usize::from(is_compared), "{base:?} {head:?}");
-            assert_eq!(unrepeated.is_empty(), is_compared, "what is left out is said");
+            assert_eq!(unrepeated.is_empty(), is_compared, "what is not compared is named");
         }
     }
 }

@@ -17,7 +17,7 @@ use infergate_report::blessing;
 
 /// Add a session to this machine class's baseline
 #[derive(Args)]
-#[command(args = flags::of_suite(), args = flags::some(&["baselines"]))]
+#[command(args = flags::of_suite(), args = flags::flags_named(&["baselines"]))]
 #[command(
     after_help = "Examples:\n  cargo xtask bless\n  cargo xtask bless --receipt target/infergate/receipt.json\n\n\
     Time is judged from sessions of 8 days on: those of one day share its luck and count once"
@@ -56,11 +56,11 @@ pub fn run(options: &Bless, config: &Config) -> Result<i32> {
 }
 
 /// Both kinds of runs have the same fields and functions under the same names, and no trait in common.
-macro_rules! adding {
+macro_rules! add_session {
     ($name:ident, $run:ty, $baseline:ty, $judge:path) => {
         /// Adds a run to its baseline, shows what that changes, and writes the baseline.
         fn $name(options: &Bless, config: &Config, run: &$run) -> Result<i32> {
-            let _alone = alone(&config.baselines)?;
+            let _lock = lock_baselines(&config.baselines)?;
             let path = config.baselines.join(<$baseline>::file_name(run));
             let not_blessed = || format!("{}: not blessed", path.display());
             run.ensure_blessable().with_context(not_blessed)?;
@@ -93,12 +93,12 @@ macro_rules! adding {
     };
 }
 
-adding!(add_suite, Receipt, Baseline, infergate_judge::judge);
-adding!(add_load, LoadReceipt, LoadBaseline, infergate_judge::load::judge);
+add_session!(add_suite, Receipt, Baseline, infergate_judge::judge);
+add_session!(add_load, LoadReceipt, LoadBaseline, infergate_judge::load::judge);
 
 /// From before the baselines are read until they are written no other command may do the same, or one of two sessions would be
 /// lost. It is the folder that is locked, so that no file comes beside those that are committed.
-fn alone(folder: &Path) -> Result<File> {
+fn lock_baselines(folder: &Path) -> Result<File> {
     let cannot = || format!("{}: cannot be written", folder.display());
     fs::create_dir_all(folder).with_context(cannot)?;
     let file = File::open(folder).with_context(cannot)?;

@@ -15,7 +15,7 @@ use infergate_report::{terminal, topics, words};
 
 /// Compare a receipt with another one or a baseline, and decide
 #[derive(Args)]
-#[command(args = flags::some(&["require_baseline", "drift_tolerance", "counter_tolerance", "targets"]))]
+#[command(args = flags::flags_named(&["require_baseline", "drift_tolerance", "counter_tolerance", "targets"]))]
 #[command(after_help = "Examples:\n  cargo xtask compare before.json after.json\n  \
     cargo xtask compare baselines/CLASS/candle-synthetic-gpt2.json target/infergate/receipt.json\n  \
     cargo xtask compare load-before.json load-after.json")]

@@ -67,7 +67,7 @@ pub struct Demo {
 }
 
 /// A change, and what the gate made of it.
-struct Tried {
+struct ChangeResult {
     change: &'static Change,
     /// The outcome that was expected where the gate named it, else the gate's verdict; `None` where it gave none at all.
     found: Option<Outcome>,
@@ -75,7 +75,7 @@ struct Tried {
     exit_code: Option<i32>,
 }
 
-impl Tried {
+impl ChangeResult {
     fn is_right(&self) -> bool {
         let expected = self.change.expected;
         self.found == Some(expected) && self.exit_code == Some(expected.exit_code())
@@ -105,36 +105,36 @@ pub fn run(options: &Demo) -> Result<i32> {
     }
     outcome?;
     output::print_verdict(&text(&changes));
-    Ok(i32::from(!changes.iter().all(Tried::is_right)))
+    Ok(i32::from(!changes.iter().all(ChangeResult::is_right)))
 }
 
-fn text(changes: &[Tried]) -> String {
+fn text(changes: &[ChangeResult]) -> String {
     let table = Rows::of("demo", "", changes)
-        .words("is_right", "", |tried| {
-            let (mark, tone) = if tried.is_right() { ("right", Tone::Good) } else { ("wrong", Tone::Bad) };
+        .words("is_right", "", |result| {
+            let (mark, tone) = if result.is_right() { ("right", Tone::Good) } else { ("wrong", Tone::Bad) };
             Cell::text(mark).toned(tone)
         })
-        .words("change", "change", |tried| tried.change.name)
-        .words("expected", "the gate has to say", |tried| tried.change.expected.words())
-        .words("found", "it said", |tried| tried.found.map_or_else(|| MISSING.into(), Outcome::words))
+        .words("change", "change", |result| result.change.name)
+        .words("expected", "the gate has to say", |result| result.change.expected.words())
+        .words("found", "it said", |result| result.found.map_or_else(|| MISSING.into(), Outcome::words))
         .table();
-    let right = changes.iter().filter(|tried| tried.is_right()).count();
+    let right = changes.iter().filter(|result| result.is_right()).count();
     format!("\n{}\n{right} of {} came out right\n", terminal::table(&table), changes.len())
 }
 
 /// Makes the engine and gates each change; `changes` holds what was tried.
-fn try_all(engine: &Path, changes: &mut Vec<Tried>) -> Result<()> {
-    plant(engine)?;
+fn try_all(engine: &Path, changes: &mut Vec<ChangeResult>) -> Result<()> {
+    create_repository(engine)?;
     output::say("the first gate builds infergate and criterion: some minutes");
     for (at, change) in CHANGES.iter().enumerate() {
         output::say(&format!("demo {} of {}: {}", at + 1, CHANGES.len(), change.name));
-        changes.push(tried(change, engine)?);
+        changes.push(gate_change(change, engine)?);
     }
     Ok(())
 }
 
 /// A repository with the engine in it, at its first commit.
-fn plant(engine: &Path) -> Result<()> {
+fn create_repository(engine: &Path) -> Result<()> {
     let write = |name: &str, text: &str| write_text(&engine.join(name), text);
     let own = origin()?.dependency();
     write("Cargo.toml", &include_str!("../../templates/demo/manifest.toml").replace("OWN", &own))?;
@@ -176,7 +176,7 @@ fn commit(engine: &Path, message: &str) -> Result<()> {
 }
 
 /// Commits the change on top of base and gates it, by this same command.
-fn tried(change: &'static Change, engine: &Path) -> Result<Tried> {
+fn gate_change(change: &'static Change, engine: &Path) -> Result<ChangeResult> {
     git(engine, &["reset", "--quiet", "--hard", "base"])?;
     let (before, after) = change.edit;
     write_text(&engine.join("src/lib.rs"), &ENGINE.replace(before, after))?;
@@ -193,9 +193,9 @@ fn tried(change: &'static Change, engine: &Path) -> Result<Tried> {
         let is_named = verdict.rows.iter().any(|row| row.outcome == change.expected);
         if is_named { change.expected } else { verdict.verdict }
     });
-    let tried = Tried { change, found, exit_code };
-    if !tried.is_right() {
+    let result = ChangeResult { change, found, exit_code };
+    if !result.is_right() {
         output::report(&String::from_utf8_lossy(&gate.stdout));
     }
-    Ok(tried)
+    Ok(result)
 }

@@ -17,7 +17,7 @@ use infergate_receipts::{Against, Explained, Outcome, PairedCase, PairedReceipt,
 /// Cases of a bench target that are explained without being named: those that got slower most.
 const MOST_CASES: usize = 2;
 /// Explaining a bench target takes no longer than measuring it did, or than this where that is longer.
-const AT_MOST: Duration = Duration::from_secs(20);
+const LEAST_LIMIT: Duration = Duration::from_secs(20);
 
 /// What is to be explained.
 pub struct Explaining {
@@ -42,7 +42,7 @@ pub fn attach(
     let chosen = chosen(receipt, policy, &options.named);
     let sides = Sides { builds, request, changed, edited: options.edited.as_ref() };
     let line = progress::Line::default();
-    let until = Instant::now() + receipt.took.measured().max(AT_MOST);
+    let until = Instant::now() + receipt.took.measured().max(LEAST_LIMIT);
     for (at, (case, difference)) in chosen.iter().enumerate() {
         // What is left is shared by the cases that are left.
         let share = until.saturating_duration_since(Instant::now()) / (chosen.len() - at) as u32;
@@ -61,7 +61,7 @@ pub fn attach(
 }
 
 /// Says what was asked for and is no case that took time.
-pub fn say_unknown(receipt: &PairedReceipt, named: &[String]) {
+pub fn print_unmatched(receipt: &PairedReceipt, named: &[String]) {
     let timed: Vec<Case> = receipt.timed().map(|case| case.id).collect();
     for pattern in named {
         if choose_benches(std::slice::from_ref(pattern), &timed).is_err() {

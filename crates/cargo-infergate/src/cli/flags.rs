@@ -21,7 +21,7 @@ pub struct Workers {
 }
 
 /// The flags of the keys of `T`. Their words are read with those of file and environment, not by the command's own parser.
-pub fn of<T: Args>() -> Vec<Arg> {
+pub fn flags_of_keys<T: Args>() -> Vec<Arg> {
     let words = |arg: Arg| {
         let is_switch = arg.get_default_values().first().is_some_and(|word| word == "true" || word == "false");
         let arg = arg.value_parser(value_parser!(String)).allow_hyphen_values(true);
@@ -32,7 +32,12 @@ pub fn of<T: Args>() -> Vec<Arg> {
 
 /// Keys of a command that measures: what, and how it is built.
 pub fn of_suite() -> Vec<Arg> {
-    [of::<config::WorkloadKeys>(), of::<config::SessionKeys>(), of::<config::BenchKeys>()].concat()
+    [
+        flags_of_keys::<config::WorkloadKeys>(),
+        flags_of_keys::<config::SessionKeys>(),
+        flags_of_keys::<config::BenchKeys>(),
+    ]
+    .concat()
 }
 
 /// The ids of what makes no sense with a receipt that exists already.
@@ -44,12 +49,12 @@ pub fn ids_of_suite() -> Vec<String> {
 /// As [`of_suite`], for commands that compare two workers block by block.
 pub fn of_pairs() -> Vec<Arg> {
     let more = ["threshold", "mean_threshold", "widest", "base_folder", "bench.carry"];
-    [of::<config::WorkloadKeys>(), of::<config::BenchKeys>(), some(&more)].concat()
+    [flags_of_keys::<config::WorkloadKeys>(), flags_of_keys::<config::BenchKeys>(), flags_named(&more)].concat()
 }
 
 /// The flags of these keys.
-pub fn some(names: &[&str]) -> Vec<Arg> {
-    of::<config::AllKeys>().into_iter().filter(|arg| names.contains(&arg.get_id().as_str())).collect()
+pub fn flags_named(names: &[&str]) -> Vec<Arg> {
+    flags_of_keys::<config::AllKeys>().into_iter().filter(|arg| names.contains(&arg.get_id().as_str())).collect()
 }
 
 /// The words of a key's default.

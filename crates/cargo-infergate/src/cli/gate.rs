@@ -15,8 +15,8 @@ pub fn run(options: &Gate, keys: &Layer) -> Result<i32> {
     pages::begin(options.report.as_deref())?;
     let config = Config::here(keys)?;
     let schema = options.receipt.first().map(|path| schema_of(path)).transpose()?.unwrap_or_default();
-    let is_paired = schema.starts_with(PAIRED_SCHEMA.trim_end_matches(char::is_numeric));
-    if options.paired.is_asked() || is_paired || options.receipt.len() > 1 {
+    let is_paired_receipt = schema.starts_with(PAIRED_SCHEMA.trim_end_matches(char::is_numeric));
+    if options.paired.is_paired() || is_paired_receipt || options.receipt.len() > 1 {
         return paired_gate::run(options, &config);
     }
     ensure!(

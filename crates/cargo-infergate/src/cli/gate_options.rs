@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Arg, ArgGroup, Args};
 
-use super::flags::{self, Workers};
+use super::flags::{self, Workers, flags_of_keys};
 use super::machine_lock::Wait;
 use crate::config::{self, JudgingKeys};
 use infergate_load::plan::shard::Shard;
@@ -40,7 +40,7 @@ pub struct Gate {
 }
 
 fn keys() -> Vec<Arg> {
-    [paired_keys(), flags::of_suite(), flags::of::<JudgingKeys>(), flags::of::<config::MemoryKeys>()].concat()
+    [paired_keys(), flags::of_suite(), flags_of_keys::<JudgingKeys>(), flags_of_keys::<config::MemoryKeys>()].concat()
 }
 
 /// Flags that make a gate a paired one, and flags that make it one of servers.
@@ -109,7 +109,7 @@ pub struct Paired {
 
 impl Paired {
     /// Whether a paired gate is asked for.
-    pub fn is_asked(&self) -> bool {
+    pub fn is_paired(&self) -> bool {
         let is_built = self.against.is_some() || !self.swap.is_empty() || self.toolchain.is_some();
         is_built || self.base_bin.is_some() || !self.base_url.is_empty()
     }
@@ -121,7 +121,7 @@ impl Paired {
 
 /// Flags of the keys that hold for a paired gate alone.
 fn paired_keys() -> Vec<Arg> {
-    let paired = [flags::of::<config::PairedKeys>(), flags::of::<config::WorkerCommand>()].concat();
-    let server = flags::of::<config::ServerConfig>().into_iter().map(|arg| arg.requires(SERVERS));
+    let paired = [flags_of_keys::<config::PairedKeys>(), flags_of_keys::<config::WorkerCommand>()].concat();
+    let server = flags_of_keys::<config::ServerConfig>().into_iter().map(|arg| arg.requires(SERVERS));
     paired.into_iter().chain(server).map(|arg| arg.requires(PAIRED)).collect()
 }

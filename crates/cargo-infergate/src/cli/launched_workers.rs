@@ -25,19 +25,19 @@ pub const COMMAND: &str = "__worker";
 
 /// What that command is to do.
 #[derive(Serialize, Deserialize)]
-enum Work {
+enum LaunchJob {
     Program(command_worker::Job),
     Server(worker::Job),
 }
 
-impl Work {
+impl LaunchJob {
     fn words(&self) -> Result<Vec<OsString>> {
         Ok(vec![COMMAND.into(), serde_json::to_string(self)?.into()])
     }
 }
 
 /// Builds the server, or the program of `[worker]`, in `folder`, and gives it as a worker. `side` is how messages name it: `base`.
-pub fn program(
+pub fn build_launched(
     config: &Config,
     is_server: bool,
     folder: &Path,
@@ -60,15 +60,15 @@ pub fn program(
             folder.display()
         )
     })?;
-    let work = match is_server {
+    let job = match is_server {
         true => {
             let settings = ServerConfig { command, ..config.server.clone() };
-            Work::Server(worker::Job { settings, scenarios: scenarios(config), url: None })
+            LaunchJob::Server(worker::Job { settings, scenarios: scenarios(config), url: None })
         }
         false => {
             // One of both sides.
             let name = Path::new(&words[0]).file_name().unwrap_or_default().to_string_lossy();
-            Work::Program(command_worker::Job {
+            LaunchJob::Program(command_worker::Job {
                 case: Case::Bench(BenchName::new(&name)?),
                 program: path.clone(),
                 arguments: arguments.to_vec(),
@@ -76,7 +76,7 @@ pub fn program(
             })
         }
     };
-    let launcher = watcher::launcher(work.words()?, folder.to_owned())?;
+    let launcher = watcher::launcher(job.words()?, folder.to_owned())?;
     Ok(Program { commit, dirty, launcher: Some(launcher), ..Program::new(path) })
 }
 
@@ -86,7 +86,7 @@ pub fn running(config: &Config, urls: &[String]) -> Result<Program> {
     let launcher = |url: &String| {
         Url::parse(url, config.server.api)?;
         let job = worker::Job { settings: config.server.clone(), scenarios: scenarios(config), url: Some(url.clone()) };
-        Ok(Launcher { program: program.clone(), arguments: Work::Server(job).words()?, folder: folder.clone() })
+        Ok(Launcher { program: program.clone(), arguments: LaunchJob::Server(job).words()?, folder: folder.clone() })
     };
     let servers: Vec<Launcher> = urls.iter().map(launcher).collect::<Result<_>>()?;
     Ok(Program { launcher: servers.first().cloned(), servers, ..Program::new(program) })
@@ -120,8 +120,8 @@ pub struct Worker {
 
 pub fn serve(options: &Worker) -> Result<i32> {
     match serde_json::from_str(&options.work).context("the work cannot be read")? {
-        Work::Program(job) => command_worker::serve(job)?,
-        Work::Server(job) => worker::serve(job)?,
+        LaunchJob::Program(job) => command_worker::serve(job)?,
+        LaunchJob::Server(job) => worker::serve(job)?,
     }
     Ok(0)
 }

@@ -17,7 +17,7 @@ use infergate_core::load::{Arrivals, Stop};
 use infergate_core::process::this_program;
 use infergate_core::progress::Progress;
 
-use super::outputs::{Kept, code_of};
+use super::outputs::{Kept, exit_code_of_measuring};
 use super::{files, machine_lock, outputs, pages};
 use crate::config::{Config, Layer};
 use crate::machine::probes;
@@ -45,7 +45,7 @@ use flags::{Commands, Merge};
 const MANY_FAIL: f64 = 0.01;
 const FEW_FAIL: &str = "* failed_percent < 1";
 /// How often a wait for the common start looks whether it was given up.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL: Duration = Duration::from_millis(50);
 /// How often the line is drawn.
 const EVERY: Duration = Duration::from_millis(250);
 /// Steps of a level.
@@ -65,7 +65,7 @@ pub fn run(options: &Load, keys: &Layer) -> Result<i32> {
     let mut target = target::open(options, &config, &named)?;
     let (settings, mut receipt) = Settings::from(options, &config, target.records())?;
     let out = options.out.clone().unwrap_or_else(|| config.measured.target_folder().join("load.json"));
-    outputs::fresh(&out)?;
+    outputs::remove_previous(&out)?;
     raise_connection_limit();
     let is_whole = receipt.shards.is_empty();
     let baseline = config.baselines.join(LoadBaseline::file_name(&receipt));
@@ -85,11 +85,11 @@ pub fn run(options: &Load, keys: &Layer) -> Result<i32> {
     };
     let outcome = run.measure();
     run.line.finish();
-    outcome.inspect_err(|_| kept.say_where())?;
+    outcome.inspect_err(|_| kept.print_where())?;
     receipt.partial = progress::is_cancelled();
     receipt.invalid = validity::reasons(&receipt);
     let is_kept = outputs::is_written(write_json(&out, &receipt));
-    let code = code_of(receipt.partial, &receipt.invalid);
+    let code = exit_code_of_measuring(receipt.partial, &receipt.invalid);
     let fails = receipt.summaries().iter().any(|level| level.failed_share() >= Some(MANY_FAIL));
     let is_judgeable = code == 0 && is_whole && settings.search_up_to.is_none();
     // Those of infergate.toml are a suite's.
@@ -119,7 +119,7 @@ pub fn run(options: &Load, keys: &Layer) -> Result<i32> {
 fn merge_shards(options: &Merge) -> Result<i32> {
     let read = |path: &PathBuf| -> Result<(String, LoadReceipt)> { Ok((path.display().to_string(), read(path)?)) };
     let receipt = merge(options.receipts.iter().map(read).collect::<Result<_>>()?)?;
-    let code = code_of(receipt.partial, &receipt.invalid);
+    let code = exit_code_of_measuring(receipt.partial, &receipt.invalid);
     show(&Inputs { load: Some(receipt.clone()), ..pages::inputs() }, code != 0);
     outputs::receipt(&options.out, &receipt, false);
     Ok(code)
@@ -182,7 +182,7 @@ impl Run<'_> {
             if left.is_zero() {
                 break;
             }
-            thread::sleep(left.min(LOOK));
+            thread::sleep(left.min(POLL));
         }
         // Both clocks at once: what lies between the two calls is far below what clocks of machines differ by.
         let clock_unix_ns = unix_ns()?.saturating_sub(self.target.now_ns());

@@ -11,7 +11,7 @@ use infergate_build::{output, progress};
 /// Names another place, for the gate's own tests alone.
 const OTHER_PLACE: &str = "INFERGATE_LOCK";
 
-const LOOK: Duration = Duration::from_millis(50);
+const POLL: Duration = Duration::from_millis(50);
 
 /// Whether to wait for a turn.
 #[derive(clap::Args)]
@@ -62,7 +62,7 @@ pub fn wait_for(file: &File, lock: TryLock, message: &str) -> Result<()> {
             output::say(message);
             is_announced = true;
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL);
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use infergate_core::memory::{self, MemoryRequest};
 use infergate_core::worker::{Timeouts, WorkerError};
 
 use self::looks::look_again;
-use super::flags::{self, Workers};
+use super::flags::{Workers, flags_of_keys};
 use super::machine_lock::{self, Wait};
 use super::outputs::Kept;
 use super::{outputs, pages, preflight};
@@ -48,15 +48,15 @@ fn keys() -> impl Iterator<Item = Arg> {
         let long = arg.get_long().unwrap_or_default().to_owned();
         arg.long(long.trim_start_matches("memory-").to_owned()).alias(long)
     };
-    let memory = flags::of::<config::MemoryKeys>().into_iter().map(short);
-    let build = flags::of::<config::BenchKeys>().into_iter().filter(|arg| arg.get_id() != "bench.target");
-    memory.chain(flags::of::<config::WorkloadKeys>()).chain(build)
+    let memory = flags_of_keys::<config::MemoryKeys>().into_iter().map(short);
+    let build = flags_of_keys::<config::BenchKeys>().into_iter().filter(|arg| arg.get_id() != "bench.target");
+    memory.chain(flags_of_keys::<config::WorkloadKeys>()).chain(build)
 }
 
 /// Follows, judges, prints.
 pub fn run(options: &Memory, config: &Config) -> Result<i32> {
     let out = options.out.clone().unwrap_or_else(|| config.measured.target_folder().join("memory.json"));
-    outputs::fresh(&out)?;
+    outputs::remove_previous(&out)?;
     preflight::check(config)?;
     let _lock = machine_lock::take(&options.wait)?;
     let worker = match bench_target::memory_worker(&config.wanted(), options.worker.clone())? {

@@ -38,7 +38,7 @@ pub fn begin(command: &Command, matches: &ArgMatches) -> Result<()> {
         for (other, known) in &seen {
             ensure!(!same_file(path, known), "{flag}: {} is what {other} names too; name another file", path.display());
         }
-        fresh(path)?;
+        remove_previous(path)?;
         if flag == "--json" {
             let _ = JSON.set(path.to_owned());
         }
@@ -48,7 +48,7 @@ pub fn begin(command: &Command, matches: &ArgMatches) -> Result<()> {
 }
 
 /// Whether `path` can be written, and is not what `--json` names; what an earlier run left there is removed.
-pub fn fresh(path: &Path) -> Result<()> {
+pub fn remove_previous(path: &Path) -> Result<()> {
     let is_json = JSON.get().is_some_and(|json| same_file(path, json));
     ensure!(!is_json, "--json: {} is written anyway, with something else; name another file", path.display());
     ensure_writable(path)?;
@@ -88,7 +88,7 @@ impl<'a> Kept<'a> {
     }
 
     /// Says where it is what a run that failed had measured, unless that is nothing.
-    pub fn say_where(&self) {
+    pub fn print_where(&self) {
         if self.has_some.get() {
             output::line(&format!("what was measured before is kept in {}", self.path.display()));
         }
@@ -96,7 +96,7 @@ impl<'a> Kept<'a> {
 }
 
 /// The exit code of what was measured and not judged: if it is not whole or not sound it is no success.
-pub fn code_of(partial: bool, invalid: &[String]) -> i32 {
+pub fn exit_code_of_measuring(partial: bool, invalid: &[String]) -> i32 {
     if partial || !invalid.is_empty() { Outcome::Partial.exit_code() } else { Outcome::Pass.exit_code() }
 }
 

@@ -19,7 +19,7 @@ use infergate_report::verdict_file::verdict_file;
 pub fn begin(folder: Option<&Path>) -> Result<()> {
     let Some(folder) = folder else { return Ok(()) };
     let mut usual = EXPORTERS.iter().filter_map(Exporter::usual_file);
-    usual.try_for_each(|name| outputs::fresh(&folder.join(name)))
+    usual.try_for_each(|name| outputs::remove_previous(&folder.join(name)))
 }
 
 /// No files yet, this program's name, and where a CI's run stands.

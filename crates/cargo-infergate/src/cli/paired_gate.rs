@@ -26,8 +26,6 @@ use infergate_report::inputs::Inputs;
 use infergate_report::paired;
 use infergate_report::words;
 
-use built_bench::Lost;
-
 /// Builds both sides, measures, judges, prints, and gives the exit code of the verdict.
 pub fn run(options: &Gate, config: &Config) -> Result<i32> {
     let outcome = if options.receipt.is_empty() { compare(options, config) } else { judge_receipts(options, config) };
@@ -56,7 +54,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     let out = gate.out.clone().unwrap_or_else(|| config.measured.target_folder().join("paired.json"));
     // `--quick` writes nothing.
     if !flags.quick {
-        outputs::fresh(&out)?;
+        outputs::remove_previous(&out)?;
     }
     let revision = flags.against.as_deref();
     let mut settings = settings(gate, config)?;
@@ -93,15 +91,15 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         Explaining { named: flags.explain.clone(), edited }
     });
     config.policy.allow_output_change = flags.allow_output_change;
-    let mut lost = Lost::default();
-    let built_benches = built_bench::of_benches(gate, &settings, (&benches, &checkouts), &mut lost)?;
+    let mut failed = built_bench::FailedTargets::default();
+    let built_benches = built_bench::of_benches(gate, &settings, (&benches, &checkouts), &mut failed)?;
     let place = |bench: &BenchTarget| match benches.len() {
         1 => out.clone(),
         _ => out.with_extension(format!("{}.json", file_word(&bench.name()))),
     };
-    let measured = built_bench::measure_all(built_benches, flags.budget, place, explaining.as_ref(), &mut lost)?;
-    let receipt = joined(measured, lost, chosen)?;
-    explain::say_unknown(&receipt, &flags.explain);
+    let measured = built_bench::measure_all(built_benches, flags.budget, place, explaining.as_ref(), &mut failed)?;
+    let receipt = joined(measured, failed, chosen)?;
+    explain::print_unmatched(&receipt, &flags.explain);
     if flags.quick {
         output::print_verdict(&paired::quick(&receipt, &quick_estimates(&receipt)));
         return Ok(if receipt.partial { Outcome::Partial.exit_code() } else { 0 });
@@ -127,12 +125,16 @@ fn settings(gate: &Gate, config: &Config) -> Result<GateSettings> {
     Ok(settings)
 }
 
-/// The receipts of all bench targets as one suite, with the targets that were lost, skipped or, with `is_cut`, not begun.
-fn joined((receipts, is_cut): (Vec<PairedReceipt>, bool), lost: Lost, chosen: Chosen) -> Result<PairedReceipt> {
+/// The receipts of all bench targets as one suite, with the targets that failed, were skipped or, with `is_cut`, not begun.
+fn joined(
+    (receipts, is_cut): (Vec<PairedReceipt>, bool),
+    failed: built_bench::FailedTargets,
+    chosen: Chosen,
+) -> Result<PairedReceipt> {
     let mut receipt = join(receipts)?;
     receipt.partial |= is_cut;
-    receipt.broken.extend(lost.in_head);
-    receipt.notes.extend(lost.in_base.into_iter().chain(chosen.skipped).map(Note::from));
+    receipt.broken.extend(failed.in_head);
+    receipt.notes.extend(failed.in_base.into_iter().chain(chosen.skipped).map(Note::from));
     if chosen.benches.len() > 1 {
         // All that were asked for, so that the same words ask for them again.
         let names: Vec<&str> = chosen.benches.iter().map(|bench| bench.target.as_str()).collect();

@@ -23,7 +23,7 @@ use infergate_report::words::provenance::{build, is_of_errors};
 
 /// Make pages, tables and pictures of receipts
 #[derive(Args)]
-#[command(args = flags::some(&["targets", "prompt"]), after_help = below())]
+#[command(args = flags::flags_named(&["targets", "prompt"]), after_help = help_footer())]
 pub struct Report {
     /// Receipt, paired receipt, memory receipt, load receipt, verdict, or baseline of a suite; of two receipts the first is the earlier
     /// run
@@ -50,7 +50,7 @@ pub struct Report {
 }
 
 /// What stands below the flags.
-fn below() -> String {
+fn help_footer() -> String {
     let formats: Vec<String> =
         EXPORTERS.iter().map(|exporter| format!("  {:17} {}", exporter.name, exporter.about)).collect();
     format!(
@@ -153,7 +153,11 @@ fn as_run(run: &ReceiptOrBaseline) -> Result<Receipt> {
 /// The verdict on files that came without one. `None` where there is nothing to decide.
 fn judged(runs: &[ReceiptOrBaseline], inputs: &Inputs, config: &Config) -> Result<Option<Verdict>> {
     if let Some(paired) = &inputs.paired {
-        return Ok(Some(if inputs.pull_request { again(paired, config)? } else { judge(paired, &config.policy) }));
+        return Ok(Some(if inputs.pull_request {
+            judge_pull_request(paired, config)?
+        } else {
+            judge(paired, &config.policy)
+        }));
     }
     let mut rows = Vec::new();
     match runs {
@@ -177,7 +181,7 @@ fn judged(runs: &[ReceiptOrBaseline], inputs: &Inputs, config: &Config) -> Resul
 /// The verdict on the receipt of somebody else's run, by the settings here: none of the limits that it holds, no intended
 /// change that is declared here already, and how often the gate is wrong by the calibration here. What the settings ask for and the run has not passes
 /// nothing.
-fn again(receipt: &PairedReceipt, config: &Config) -> Result<Verdict> {
+fn judge_pull_request(receipt: &PairedReceipt, config: &Config) -> Result<Verdict> {
     let missing = missing_cases(receipt, &config.measured.cases);
     // Noise lets nothing pass beside what is missing.
     let undecided_passes = config.policy.undecided_passes && missing.is_none();

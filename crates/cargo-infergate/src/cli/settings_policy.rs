@@ -46,7 +46,7 @@ pub struct GateSettings {
     /// Base's file in what decides, head's in the rest; above both variables and flags.
     pub config: Config,
     /// The same for the receipt, with what head declares as intended; `None` where no revision is compared with.
-    pub terms: Option<Terms>,
+    pub settings_record: Option<Terms>,
     /// How head's file differs from base's.
     pub notes: Vec<Note>,
 }
@@ -54,7 +54,7 @@ pub struct GateSettings {
 impl GateSettings {
     /// Those of a gate against `revision`, where `config` is head's file, variables and flags; `config` as it is without one.
     pub fn against(revision: Option<&str>, gate: &Gate, config: &Config) -> Result<Self> {
-        let as_they_are = Self { config: config.clone(), terms: None, notes: Vec::new() };
+        let as_they_are = Self { config: config.clone(), settings_record: None, notes: Vec::new() };
         let Some(revision) = revision else { return Ok(as_they_are) };
         let here = current_folder()?;
         let prefix = match prefix(&here) {
@@ -67,11 +67,11 @@ impl GateSettings {
         let head = find_file(&here);
         let head_text = head.as_deref().map_or(Ok(String::new()), |path| read_text(path, MAX_FILE_BYTES))?;
         let by_head = gate.paired.settings == Some(Side::Head);
-        let terms = |accepted_before| Some(Terms { by_head, accept: config.tables.accept.clone(), accepted_before });
+        let record = |accepted_before| Some(Terms { by_head, accept: config.tables.accept.clone(), accepted_before });
         let (of_base, was) = match read(base.as_deref().unwrap_or_default()) {
             Err(_) if by_head => {
                 let text = "base's infergate.toml cannot be understood, and head's counts";
-                return Ok(Self { terms: terms(Vec::new()), notes: vec![Note::from(text)], ..as_they_are });
+                return Ok(Self { settings_record: record(Vec::new()), notes: vec![Note::from(text)], ..as_they_are });
             }
             found => found.context(
                 "base's settings cannot be understood; fix them there, or let head's file count with --settings head",
@@ -84,12 +84,12 @@ impl GateSettings {
             notes.push(Note::from(text));
         }
         if by_head {
-            return Ok(Self { terms: terms(was.accept), notes, ..as_they_are });
+            return Ok(Self { settings_record: record(was.accept), notes, ..as_they_are });
         }
         let of_head = Layer::of_file(&head.unwrap_or(FILE_NAME.into()), &head_text)?.only(|key| !is_of_base(key));
         let file = of_base.only(is_of_base).over(of_head);
         let config = Config::of(&config.flags, file, config.tables.clone())?;
-        Ok(Self { config, terms: terms(was.accept), notes })
+        Ok(Self { config, settings_record: record(was.accept), notes })
     }
 }
 

@@ -147,7 +147,7 @@ fn is_worker(program: &Program, config: &Config) -> Result<bool> {
 
 /// A note if base has commits that head lacks, which happens when others pushed meanwhile. Their changes are measured
 /// too. A shallow clone does not know it.
-fn ahead(revision: &str, commit: &str) -> Option<Note> {
+fn note_if_base_is_ahead(revision: &str, commit: &str) -> Option<Note> {
     let here = Path::new(".");
     if git(here, &["rev-parse", "--is-shallow-repository"]).ok()? == "true" {
         return None;
@@ -164,7 +164,7 @@ fn against(revision: &str, gate: &Gate, config: &Config, checkouts: &Checkouts) 
     let wanted = &config.wanted();
     // What cannot be built at all should not cost the other build first: the revision is checked before anything is compiled.
     let (checkout, with_heads_benches) = checkouts.base(revision, wanted)?;
-    let mut notes = Vec::from_iter(ahead(revision, &checkout.commit));
+    let mut notes = Vec::from_iter(note_if_base_is_ahead(revision, &checkout.commit));
     if let Some(with_heads_benches) = with_heads_benches {
         output::line(&with_heads_benches);
         notes.push(Note::from(with_heads_benches));
@@ -213,10 +213,10 @@ fn build_notes(base: &Checkout, head: &Source, left_behind: Option<bool>) -> Res
 fn by_command(revision: &str, config: &Config, is_server: bool) -> Result<BuiltPair> {
     let checkout = Checkout::of(revision, Slot::Base, &config.wanted())?;
     let commit = (Some(checkout.commit.clone()), Some(false));
-    let base = launched_workers::program(config, is_server, &checkout.folder()?, "base", commit)?;
+    let base = launched_workers::build_launched(config, is_server, &checkout.folder()?, "base", commit)?;
     let opened = base.open()?;
     let here = current_folder()?;
-    let head = launched_workers::program(config, is_server, &here, "head", checked_out(&here))?;
+    let head = launched_workers::build_launched(config, is_server, &here, "head", checked_out(&here))?;
     opened.ensure_unchanged()?;
     Ok(BuiltPair { _checkouts: vec![Rc::new(checkout)], ..BuiltPair::of(base, head) })
 }

@@ -17,11 +17,11 @@ use crate::config::ServerConfig;
 use infergate_build::watcher::{end_children, remove_own_variables};
 
 /// How far apart a server is asked whether it is ready, or has ended.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL: Duration = Duration::from_millis(50);
 /// One question of that kind.
 const ANSWER: Duration = Duration::from_secs(2);
 /// How often one whose request failed is looked at, whether it has ended.
-const ENDING_LOOKS: usize = 20;
+const ENDING_POLLS: usize = 20;
 /// A server that is asked to end has so long.
 const END: Duration = Duration::from_secs(5);
 /// So much of the last line of its output is shown.
@@ -84,7 +84,7 @@ impl Server {
                 "the server does not answer 2xx on {ready} within {ready_s} s{}; see server.ready and server.ready_s",
                 server.last_words()
             );
-            thread::sleep(LOOK);
+            thread::sleep(POLL);
         }
     }
 
@@ -100,9 +100,9 @@ impl Server {
 
     /// As [`Self::ended`], after a request failed. A connection breaks before the process is gone, and before what started it says why.
     pub fn ended_soon(&mut self) -> Option<String> {
-        (0..ENDING_LOOKS).find_map(|look| {
-            if look > 0 {
-                thread::sleep(LOOK);
+        (0..ENDING_POLLS).find_map(|poll| {
+            if poll > 0 {
+                thread::sleep(POLL);
             }
             self.ended()
         })

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Arg, Args, Subcommand, value_parser};
 
-use crate::cli::flags;
+use crate::cli::flags::{flags_named, flags_of_keys};
 use crate::cli::machine_lock::Wait;
 use crate::config::{self, duration, one_of, up_to, within};
 use infergate_core::load::Spacing;
@@ -65,8 +65,8 @@ pub struct Load {
 }
 
 fn keys() -> impl Iterator<Item = Arg> {
-    let local = [flags::some(&["threads", "dtype", "options"]), flags::of::<config::BenchKeys>()].concat();
-    let others = flags::some(&["seed", "require_baseline", "baselines", "targets"]);
+    let local = [flags_named(&["threads", "dtype", "options"]), flags_of_keys::<config::BenchKeys>()].concat();
+    let others = flags_named(&["seed", "require_baseline", "baselines", "targets"]);
     local.into_iter().map(|arg| arg.help_heading(LOCAL)).chain(others)
 }
 

@@ -6,7 +6,7 @@ use infergate_receipts::{PairedReceipt, Side, SideRecord};
 /// Processes of each side that say what a model holds and what cases count, where one of each says that head's is more. It depends on
 /// luck: which threads of a pool computed, how those met that loaded, when one frees, where a heap begins. Of five that differ by luck
 /// alone, all of head are above all of base's once in 252.
-const LOOKS: usize = 5;
+const REPEATS: usize = 5;
 
 /// Where head's model holds more by one look at each side, or a case counts more, both are looked at again until their ranges meet. `look`
 /// gives what a side says in a fresh process, `None` where it failed or was cut short: then what one look at each said is not confirmed, and
@@ -16,7 +16,7 @@ pub fn look_again(
     tolerance: f64,
     mut look: impl FnMut(&mut PairedReceipt, Side) -> Option<SideRecord>,
 ) {
-    for _ in 1..LOOKS {
+    for _ in 1..REPEATS {
         let (base, head) = (&receipt.base, &receipt.head);
         if !holds_more(&base.held, &head.held, tolerance) && !counts_more(&base.counted, &head.counted, tolerance) {
             break;
@@ -48,7 +48,7 @@ fn forget(receipt: &mut PairedReceipt) {
 
 #[cfg(test)]
 mod tests {
-    use super::{LOOKS, PairedReceipt, Side, SideRecord, counts_more, holds_more, look_again};
+    use super::{PairedReceipt, REPEATS, Side, SideRecord, counts_more, holds_more, look_again};
     use infergate_receipts::{CountedCase, Counter};
 
     const MIB: u64 = 1 << 20;
@@ -70,7 +70,7 @@ mod tests {
     }
 
     /// The looks at both sides that were taken, where base and head say this in one process after the other; and whether head fails then.
-    fn looked(of: fn(u64) -> SideRecord, base: [u64; LOOKS], head: [u64; LOOKS]) -> (usize, bool) {
+    fn looked(of: fn(u64) -> SideRecord, base: [u64; REPEATS], head: [u64; REPEATS]) -> (usize, bool) {
         let (mut receipt, mut at) = (both(of(base[0]), of(head[0])), [0; 2]);
         look_again(&mut receipt, 0.01, |_, side| {
             let side = usize::from(side == Side::Head);

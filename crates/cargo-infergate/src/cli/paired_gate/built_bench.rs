@@ -29,7 +29,7 @@ pub struct BuiltBench {
     /// What differs between both, where coverage can be asked about it.
     changed: Option<Changed>,
     /// The benches of both as they count their heap, where that is asked for.
-    counting: Option<bench_counters::Counting>,
+    counting: Option<bench_counters::CountingBuilds>,
     /// Runs that are followed for leaks.
     memory_runs: usize,
     /// What building both sides took.
@@ -38,14 +38,14 @@ pub struct BuiltBench {
 
 /// Bench targets that are not compared, each as a sentence with the reason.
 #[derive(Default)]
-pub struct Lost {
+pub struct FailedTargets {
     /// Head's fault: they work in base, or nobody knows.
     pub in_head: Vec<String>,
     /// They do not work in base, so there is nothing to compare with.
     pub in_base: Vec<String>,
 }
 
-impl Lost {
+impl FailedTargets {
     /// Adds a bench target and prints why it is not compared. `in_base`: it fails in base, and maybe in head too; `None` if not known.
     fn add(&mut self, bench: &BenchTarget, error: &anyhow::Error, in_base: Option<bool>) {
         let is_not_comparable = matches!(WorkerError::find(error), Some(WorkerError::NotComparable(_)));
@@ -72,7 +72,7 @@ impl Lost {
 }
 
 /// Builds both sides of each bench target. If there are several, a target that fails or has no cases is dropped. The failure goes to
-/// `lost`.
+/// `failed`.
 ///
 /// # Errors
 /// What cannot be built, where nothing else is left; cases that none of them has.
@@ -80,22 +80,22 @@ pub fn of_benches(
     gate: &Gate,
     settings: &GateSettings,
     (benches, checkouts): (&[BenchTarget], &Checkouts),
-    lost: &mut Lost,
+    failed: &mut FailedTargets,
 ) -> Result<Vec<BuiltBench>> {
     let mut built_benches = Vec::new();
     for (at, bench) in benches.iter().enumerate() {
-        let together = together(benches, at);
+        let together = built_together(benches, at);
         let config = Config { bench: BenchTarget { together, ..bench.clone() }, ..settings.config.clone() };
         match BuiltBench::build(gate, &config, checkouts, settings) {
             Ok(built_bench) => built_benches.push(built_bench),
             Err(error) if progress::is_cancelled() || built_benches.is_empty() && at + 1 == benches.len() => {
                 return Err(error);
             }
-            Err(error) => lost.add(bench, &error, sides::fails_in_base(gate, &config, checkouts)),
+            Err(error) => failed.add(bench, &error, sides::fails_in_base(gate, &config, checkouts)),
         }
     }
     if benches.len() > 1 {
-        built_benches = share_out(built_benches, benches, lost)?;
+        built_benches = combine_into_suite(built_benches, benches, failed)?;
     }
     // Before anything is timed: later the working tree may hold something else.
     for built_bench in &mut built_benches {
@@ -110,7 +110,7 @@ pub fn of_benches(
 }
 
 /// The first of a package is built together with all others of it.
-fn together(benches: &[BenchTarget], at: usize) -> Vec<String> {
+fn built_together(benches: &[BenchTarget], at: usize) -> Vec<String> {
     let mut of_package = benches.iter().enumerate().filter(|(_, other)| other.package == benches[at].package);
     let is_first = of_package.next().is_some_and(|(first, _)| first == at);
     of_package.filter(|_| is_first).map(|(_, other)| other.target.clone()).collect()
@@ -126,7 +126,7 @@ pub fn measure_all(
     budget: Option<Duration>,
     place: impl Fn(&BenchTarget) -> PathBuf,
     explaining: Option<&Explaining>,
-    lost: &mut Lost,
+    failed: &mut FailedTargets,
 ) -> Result<(Vec<PairedReceipt>, bool)> {
     let count = built_benches.len();
     let shares: Vec<f64> = built_benches.iter().map(|built_bench| built_bench.request.share_of_time).collect();
@@ -140,7 +140,7 @@ pub fn measure_all(
             Err(_) if progress::is_cancelled() && !receipts.is_empty() => return Ok((receipts, true)),
             Err(error) if progress::is_cancelled() || receipts.is_empty() && at + 1 == count => return Err(error),
             Err(error) => {
-                lost.add_unmeasured(&bench, &error);
+                failed.add_unmeasured(&bench, &error);
                 left = left.map(|left| left.saturating_sub(begun.elapsed()));
                 continue;
             }
@@ -157,24 +157,28 @@ pub fn measure_all(
 }
 
 /// Makes one suite of several bench targets: each knows how many cases the others have, gets its share of the time, and prefixes its names.
-fn share_out(built_benches: Vec<BuiltBench>, benches: &[BenchTarget], lost: &mut Lost) -> Result<Vec<BuiltBench>> {
+fn combine_into_suite(
+    built_benches: Vec<BuiltBench>,
+    benches: &[BenchTarget],
+    failed: &mut FailedTargets,
+) -> Result<Vec<BuiltBench>> {
     let mut with_cases = Vec::new();
     for mut built_bench in built_benches {
         let prefix = Some(prefix(&built_bench.config.bench, benches));
         let request = &mut built_bench.request;
         request.base.bench_prefix.clone_from(&prefix);
         request.head.bench_prefix = prefix;
-        match listed(request, Side::Head) {
+        match list_benches(request, Side::Head) {
             Ok(cases) => with_cases.push((built_bench, cases)),
             Err(error) if progress::is_cancelled() => return Err(error),
             Err(error) => {
-                let in_base = listed(request, Side::Base).is_err();
-                lost.add(&built_bench.config.bench, &error, Some(in_base));
+                let in_base = list_benches(request, Side::Base).is_err();
+                failed.add(&built_bench.config.bench, &error, Some(in_base));
             }
         }
     }
-    let all_lost = || lost.in_head.iter().chain(&lost.in_base).map(String::as_str).collect::<Vec<_>>().join("; ");
-    let (first, _) = with_cases.first().with_context(all_lost)?;
+    let all_failed = || failed.in_head.iter().chain(&failed.in_base).map(String::as_str).collect::<Vec<_>>().join("; ");
+    let (first, _) = with_cases.first().with_context(all_failed)?;
     let all: Vec<Case> = with_cases.iter().flat_map(|(_, cases)| cases).copied().collect();
     let (shard, chosen) = (first.request.shard, choose_benches(&first.request.cases, &all)?);
     // By the whole suite: which shard takes a case does not depend on how benches are divided into targets.
@@ -206,7 +210,7 @@ fn prefix(bench: &BenchTarget, benches: &[BenchTarget]) -> String {
 }
 
 /// The benches that a side has.
-fn listed(request: &PairedRequest, side: Side) -> Result<Vec<Case>> {
+fn list_benches(request: &PairedRequest, side: Side) -> Result<Vec<Case>> {
     let Started { file, benches, .. } = start(request, side)?;
     ensure!(
         !benches.is_empty(),
@@ -237,7 +241,7 @@ impl BuiltBench {
             quick: flags.quick,
             allow_output_change: flags.allow_output_change,
             code: code_difference.code,
-            terms: settings.terms.clone(),
+            terms: settings.settings_record.clone(),
             under_load: users.filter(|_| is_server).map(|users| UnderLoad { users, window_s }),
             new_prompts: is_server,
             ready_within: is_server.then(|| config.server.least_load()),
@@ -272,7 +276,7 @@ impl BuiltBench {
         request.budget = budget;
         let kept = Kept::at(place);
         let measured = measuring::measure(&request, &config, Some(&sources), changed.as_ref(), Some(&kept));
-        let (mut receipt, builds) = measured.inspect_err(|_| kept.say_where())?;
+        let (mut receipt, builds) = measured.inspect_err(|_| kept.print_where())?;
         if request.quick {
             return Ok(receipt);
         }
