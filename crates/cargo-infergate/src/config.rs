@@ -29,7 +29,7 @@ use infergate_core::text_file::read_text;
 use infergate_load::api::body::Api;
 use serde::{Deserialize, Serialize};
 
-use infergate_build::bench_target::Wanted;
+use infergate_build::bench_target::BuildRequest;
 use infergate_judge::Policy;
 use infergate_judge::paired::Limits;
 use infergate_receipts::Target;
@@ -529,8 +529,8 @@ impl Config {
     }
 
     /// What is built of each side, and where a revision is checked out.
-    pub fn wanted(&self) -> Wanted {
-        Wanted { bench: self.bench.clone(), base_folder: self.paired.base_folder.clone() }
+    pub fn build_request(&self) -> BuildRequest {
+        BuildRequest { bench: self.bench.clone(), base_folder: self.paired.base_folder.clone() }
     }
 
     /// From which ratios on a paired run fails.

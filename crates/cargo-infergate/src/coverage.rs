@@ -57,7 +57,7 @@ const UNREADABLE: &str = "what was seen cannot be read";
 /// When it was cancelled.
 pub fn functions_run(cases: &[PairedCase], request: &PairedRequest, changed: &Changed) -> Result<Vec<CodeRuns>> {
     let side = |program, of_side: fn(&ChangedFunction) -> Option<u64>| {
-        ensure!(changed.is_all, "something differs that is in no function of a name");
+        ensure!(changed.is_complete, "something differs that is in no function of a name");
         let functions: BTreeSet<u64> = changed.functions.iter().filter_map(of_side).collect();
         watch(program, request, &functions, cases)
     };

@@ -142,7 +142,7 @@ pub fn explain(
         pairs.iter().any(|pair| has_names(pair) == Some(true)),
         "its program has no symbols (strip), so functions have no names"
     );
-    let knows_changed = sides.changed.is_some_and(|changed| changed.is_all);
+    let knows_changed = sides.changed.is_some_and(|changed| changed.is_complete);
     let mut found = explained(case.id, &blocks, knows_changed);
     // Within one time functions come and go, by where a sample happens to fall: no reason for what nobody saw.
     if !difference.is_called && !found.total.is_some_and(|total| total.is_sure()) {

@@ -22,7 +22,7 @@ use object::{
 
 use super::checkout_folder;
 use super::relink::{Inputs, Linker};
-use crate::code::sides::{Linked, both};
+use crate::code::linked::{Linked, both};
 use crate::code::{parse, read, sides};
 use layout::{Layout, Pad, Section, symbol};
 use symbols::with_symbols;
@@ -225,7 +225,7 @@ mod tests {
             let places = [base, head].map(|path| {
                 assert!(Command::new(path).status().expect("it runs").success());
                 let bytes = read(path).expect("a program");
-                let of_symbols = crate::code::sides::addresses(&bytes).expect("functions");
+                let of_symbols = crate::code::linked::addresses(&bytes).expect("functions");
                 let of = |name: &str| {
                     let is_it = |symbol: &&&[u8]| crate::code::readable(symbol) == format!("program::{name}");
                     of_symbols.keys().find(is_it).map(|symbol| of_symbols[symbol][0])

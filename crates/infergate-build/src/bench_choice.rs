@@ -22,7 +22,7 @@ const MOST_NAMES: usize = 12;
 const NO_FRAMEWORK: &str = "its package depends on neither criterion nor divan";
 const NO_MAIN: &str = "no 'harness = false' in Cargo.toml";
 const OFF: &str = "'bench = false' in Cargo.toml, and not named with --bench-target";
-const BESIDE_AN_ENGINE: &str = "an engine's bench target is gated alone; name others with --bench-target";
+const ENGINE_IS_ALONE: &str = "an engine's bench target is gated alone; name others with --bench-target";
 
 /// Bench targets to gate.
 #[derive(Default)]
@@ -31,7 +31,7 @@ pub struct Chosen {
     /// Those that were selected and cannot be gated: a line for each reason.
     pub skipped: Vec<String>,
     /// They are criterion's or divan's: which cases there are is theirs to say.
-    pub are_criterions: bool,
+    pub are_criterion_or_divan: bool,
     /// What selected them; empty for one that is gated alone.
     patterns: Vec<WildMatch>,
 }
@@ -71,7 +71,7 @@ pub fn choose(target: &BenchTarget, workspace: &Workspace) -> Result<Chosen> {
     let named = workspace.with_bench(target);
     // A target of the usual name in a package that has criterion and no infergate is criterion's.
     let is_engines = |package: &&Package| {
-        !takes_framework(package, workspace) || workspace.package_takes(package, &|name| name == "infergate")
+        !depends_on_framework(package, workspace) || workspace.package_depends_on(package, &|name| name == "infergate")
     };
     let is_engine = named.iter().any(is_engines);
     // Where there is none base may have one. If it has none either, the error says so.
@@ -92,11 +92,11 @@ pub fn choose(target: &BenchTarget, workspace: &Workspace) -> Result<Chosen> {
     if target.is_named {
         let lacks_main = |one: &Found| one.bench.target == target.target && one.skipped == Some(NO_MAIN);
         ensure!(!found.iter().any(lacks_main), "bench target '{}': {NO_MAIN}; add it to its [[bench]]", target.target);
-        chosen.are_criterions = !named.is_empty() && !is_engine;
+        chosen.are_criterion_or_divan = !named.is_empty() && !is_engine;
     } else {
         let is_other = |one: &&Found| ![&target.target, MEMORY_TARGET].contains(&one.bench.target.as_str());
         let others = found.iter().filter(|one| one.skipped.is_none()).filter(is_other);
-        chosen.skipped = lines(others.map(|one| (BESIDE_AN_ENGINE, one)));
+        chosen.skipped = lines(others.map(|one| (ENGINE_IS_ALONE, one)));
     }
     Ok(chosen)
 }
@@ -120,7 +120,7 @@ fn listed(patterns: &str, found: &[Found]) -> Result<Chosen> {
     let (usable, others): (Vec<&Found>, Vec<&Found>) = matching.partition(is_usable);
     let benches = usable.into_iter().map(|one| one.bench.clone()).collect();
     let skipped = lines(others.into_iter().filter_map(|one| Some((one.skipped?, one))));
-    Ok(Chosen { benches, skipped, are_criterions: true, patterns })
+    Ok(Chosen { benches, skipped, are_criterion_or_divan: true, patterns })
 }
 
 /// Selected bench targets that `base` has and `head`, the workspace here, lacks, each in a sentence.
@@ -135,8 +135,8 @@ pub fn removed_targets(chosen: &Chosen, target: &BenchTarget, base: &Workspace, 
     all.map(|one| format!("bench target '{}': not compared, only base has it", one.bench.name())).collect()
 }
 
-fn takes_framework(package: &Package, workspace: &Workspace) -> bool {
-    workspace.package_takes(package, &|name| is_plain(name) || is_infergate(name))
+fn depends_on_framework(package: &Package, workspace: &Workspace) -> bool {
+    workspace.package_depends_on(package, &|name| is_plain(name) || is_infergate(name))
 }
 
 /// `not gated: own, other: no 'harness = false' in Cargo.toml`.
@@ -183,7 +183,7 @@ fn of_packages(target: &BenchTarget, packages: &[&Package], workspace: &Workspac
     let is_one_of_several = packages.len() > 1;
     let of_package = |package: &Package| -> Vec<Found> {
         let manifest = manifest::table(&package.manifest_path).unwrap_or_default();
-        let takes_framework = takes_framework(package, workspace);
+        let depends_on_framework = depends_on_framework(package, workspace);
         let is_off = |name: &str, key: &str| {
             let mut benches = manifest.get("bench").and_then(Toml::as_array).into_iter().flatten();
             let own = benches.find(|bench| bench.get("name").and_then(Toml::as_str) == Some(name));
@@ -191,7 +191,7 @@ fn of_packages(target: &BenchTarget, packages: &[&Package], workspace: &Workspac
         };
         let found = package.benches().map(|built| {
             let name = built.name.clone();
-            let skipped = if !takes_framework {
+            let skipped = if !depends_on_framework {
                 Some(NO_FRAMEWORK)
             } else if is_off(&name, "bench") {
                 Some(OFF)

@@ -14,13 +14,13 @@ use serde_json::Value;
 use super::git::checked_out;
 use super::keep_objects::keep_objects;
 use super::relink::Linker;
-use super::run_captured::{self, Shown};
+use super::run_captured::{self, Echo};
 use super::workspace::{BenchTarget, CRITERION, MEMORY_TARGET, Package, Workspace, is_infergate, is_plain};
 use super::{bench_choice, cargo_settings, checkout_folder, output, toolchain};
 
 /// What is built of both sides.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct BuildRequest {
     /// The bench target that is the worker.
     pub bench: BenchTarget,
     /// Folder that keeps the checkout and build of a base revision; `None`: in the user's cache.
@@ -48,24 +48,24 @@ pub struct Source {
 
 /// The worker that `given` names, or the bench target of the working tree, which is built. Only what was built here has a
 /// commit: a file that was given may come from anywhere.
-pub fn worker(wanted: &Wanted, given: Option<PathBuf>) -> Result<Program> {
+pub fn worker(request: &BuildRequest, given: Option<PathBuf>) -> Result<Program> {
     match given {
         Some(path) => Ok(Program::new(path)),
-        None => Source::here(wanted)?.build_as(Kept::Program),
+        None => Source::here(request)?.build_as(BuildOutput::Program),
     }
 }
 
 /// As [`worker`], for the bench target that counts its heap; `None` if there is none.
-pub fn memory_worker(wanted: &Wanted, given: Option<PathBuf>) -> Result<Option<Program>> {
+pub fn memory_worker(request: &BuildRequest, given: Option<PathBuf>) -> Result<Option<Program>> {
     match given {
         Some(path) => Ok(Some(Program::new(path))),
-        None => Source::here(wanted)?.build_memory(),
+        None => Source::here(request)?.build_memory(),
     }
 }
 
 /// What stays of a build.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Kept {
+enum BuildOutput {
     Program,
     /// What linking it again needs, too.
     Objects,
@@ -76,10 +76,10 @@ impl Source {
     ///
     /// # Errors
     /// As [`Workspace::load`].
-    pub fn here(wanted: &Wanted) -> Result<Self> {
+    pub fn here(request: &BuildRequest) -> Result<Self> {
         let folder = PathBuf::from(".");
         Ok(Self {
-            bench: wanted.bench.clone(),
+            bench: request.bench.clone(),
             name: None,
             target: None,
             locked: false,
@@ -96,7 +96,7 @@ impl Source {
     }
 
     /// Folder for the wrapper of the compiler, and for what a link needs while it runs.
-    pub(super) fn links(&self) -> PathBuf {
+    pub(super) fn relink_folder(&self) -> PathBuf {
         self.target_folder().join("infergate/alike")
     }
 
@@ -105,13 +105,13 @@ impl Source {
     /// # Errors
     /// If it does not build, with the compiler's first error; [`WorkerError::NotComparable`] if a checkout has no such target.
     pub fn build(&self) -> Result<Program> {
-        let built = self.build_as(Kept::Objects)?;
+        let built = self.build_as(BuildOutput::Objects)?;
         if self.linker(&built).is_ok() {
             return Ok(built);
         }
         // `cargo bench` built it, or what the linker's command names is gone. What is built anew can have other bytes: so before it is opened.
         checkout_folder::remove(&built.path)?;
-        self.build_as(Kept::Objects)
+        self.build_as(BuildOutput::Objects)
     }
 
     /// How `built`, which is of this source, is linked again.
@@ -138,7 +138,7 @@ impl Source {
     }
 
     /// Builds it. Cargo's stderr is shown as it comes.
-    fn build_as(&self, kept: Kept) -> Result<Program> {
+    fn build_as(&self, kept: BuildOutput) -> Result<Program> {
         self.ensure_there()?;
         let target = format!("bench target '{}'", self.bench.name());
         let others = self.together();
@@ -147,8 +147,8 @@ impl Source {
             _ => format!("bench targets '{}', '{}'", self.bench.name(), others.join("', '")),
         };
         let of_it = self.name.as_ref().map(|name| format!(" of {name}")).unwrap_or_default();
-        output::line(&format!("building {all}{of_it} (some minutes the first time)"));
-        let (built, stderr) = self.call_cargo(kept, Shown::Stderr)?;
+        output::status_escaped(&format!("building {all}{of_it} (some minutes the first time)"));
+        let (built, stderr) = self.call_cargo(kept, Echo::Stderr)?;
         if let Some(built) = built {
             let (commit, dirty) = self.commit.clone();
             return Ok(Program { commit, dirty, ..built });
@@ -191,7 +191,7 @@ impl Source {
 
     /// Whether it can be no worker before criterion is replaced.
     pub fn needs_replacement(&self) -> bool {
-        self.workspace.takes(&self.bench, &is_plain) && !self.workspace.takes(&self.bench, &is_infergate)
+        self.workspace.depends_on(&self.bench, &is_plain) && !self.workspace.depends_on(&self.bench, &is_infergate)
     }
 
     /// Cargo's messages on each package of it, which is built already.
@@ -199,29 +199,29 @@ impl Source {
     /// # Errors
     /// When cargo does not start.
     pub fn messages(&self) -> Result<Vec<Value>> {
-        Ok(parsed(&run_captured::run(self.command(&[], Kept::Objects)?, Shown::Nothing)?.stdout))
+        Ok(parsed(&run_captured::run(self.command(&[], BuildOutput::Objects)?, Echo::Nothing)?.stdout))
     }
 
     /// Builds it once more, without its objects. If that fails: the compiler's first error.
     pub fn rebuild(&self) -> Result<Result<Program, String>> {
-        let (built, stderr) = self.call_cargo(Kept::Program, Shown::Nothing)?;
+        let (built, stderr) = self.call_cargo(BuildOutput::Program, Echo::Nothing)?;
         Ok(built.ok_or_else(|| first_error(&stderr)))
     }
 
     /// The executable, `None` if the build failed, and cargo's stderr. Another target of the same call that fails is no fault of this one.
-    fn call_cargo(&self, kept: Kept, shown: Shown) -> Result<(Option<Program>, String)> {
+    fn call_cargo(&self, kept: BuildOutput, echo: Echo) -> Result<(Option<Program>, String)> {
         let together = self.together();
         if !together.is_empty()
-            && let (Some(built), stderr) = self.finish(&together, kept, shown)?
+            && let (Some(built), stderr) = self.finish(&together, kept, echo)?
         {
             return Ok((Some(built), stderr));
         }
-        self.finish(&[], kept, shown)
+        self.finish(&[], kept, echo)
     }
 
-    fn finish(&self, together: &[&str], kept: Kept, shown: Shown) -> Result<(Option<Program>, String)> {
+    fn finish(&self, together: &[&str], kept: BuildOutput, echo: Echo) -> Result<(Option<Program>, String)> {
         let variables = cargo_settings::variables(&self.folder);
-        let output = run_captured::run(self.command(together, kept)?, shown)?;
+        let output = run_captured::run(self.command(together, kept)?, echo)?;
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         if !output.status.success() {
             return Ok((None, stderr));
@@ -233,7 +233,7 @@ impl Source {
     }
 
     /// cargo, which builds it and `together`.
-    fn command(&self, together: &[&str], kept: Kept) -> Result<Command> {
+    fn command(&self, together: &[&str], kept: BuildOutput) -> Result<Command> {
         let Self { bench, target, .. } = self;
         let mut cargo = match &self.toolchain {
             Some(name) => toolchain::named(name),
@@ -260,15 +260,14 @@ impl Source {
         // What cargo shows holds what macros and build scripts write.
         let colour = std::io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none();
         cargo.args(["--color", if colour { "always" } else { "never" }]);
-        if kept == Kept::Objects {
-            keep_objects(&mut cargo, &self.links(), &self.folder)?;
+        if kept == BuildOutput::Objects {
+            keep_objects(&mut cargo, &self.relink_folder(), &self.folder)?;
         }
         Ok(cargo)
     }
 
-    /// Tells cargo whose bench target it is, and with which features: those that are wanted and those that it does not build without. Cargo
-    /// resolves features for all packages of one call together, so a bench target is built with those of its own package only if that alone
-    /// is named.
+    /// Tells cargo the bench target's package and features: those that were requested and those that the target requires. Cargo resolves
+    /// features for all packages of one call together, so a bench target gets its own package's features only if that package alone is named.
     fn add_selection(&self, cargo: &mut Command) {
         let packages = self.packages();
         let only = if let [only] = packages[..] { Some(only) } else { None };

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::run_captured::{self, Shown};
+use super::run_captured::{self, Echo};
 use super::{cargo_settings, output, toolchain};
 use infergate_core::worker::ending;
 
@@ -22,13 +22,13 @@ pub fn of_side(words: &[String], side: &str) -> Vec<String> {
 pub fn run(build: &[String], folder: &Path, side: &str, key: &str) -> Result<()> {
     let build = of_side(build, side);
     let Some((program, arguments)) = build.split_first() else { return Ok(()) };
-    output::line(&format!("{side}: {}", build.join(" ")));
+    output::status_escaped(&format!("{side}: {}", build.join(" ")));
     let mut command = Command::new(program);
     // Each checkout builds into a folder of its own.
     command.args(arguments).current_dir(folder).env_remove("CARGO_TARGET_DIR");
     cargo_settings::keep_build_folder(&mut command, folder, "{workspace-root}/target");
     toolchain::choose(&mut command, folder);
-    let built = run_captured::run(command, Shown::All).with_context(|| format!("{side}: {key}"))?;
+    let built = run_captured::run(command, Echo::All).with_context(|| format!("{side}: {key}"))?;
     ensure!(built.status.success(), "{side}: {key} failed ({}); its output is above", ending(built.status));
     Ok(())
 }

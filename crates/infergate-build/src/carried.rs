@@ -9,13 +9,13 @@ use super::git::git;
 
 /// Links what `carry` names below `from`, a folder of the working tree, to the same place below `to`, the same folder of the checkout
 /// of `revision`. A link, because data can be large.
-pub fn lay(carry: &[String], from: &Path, to: &Path, revision: &str) -> Result<()> {
+pub fn link_into(carry: &[String], from: &Path, to: &Path, revision: &str) -> Result<()> {
     carry
         .iter()
-        .try_for_each(|name| lay_one(name, from, to, revision).with_context(|| format!("bench.carry: '{name}'")))
+        .try_for_each(|name| link_one(name, from, to, revision).with_context(|| format!("bench.carry: '{name}'")))
 }
 
-fn lay_one(name: &str, from: &Path, to: &Path, revision: &str) -> Result<()> {
+fn link_one(name: &str, from: &Path, to: &Path, revision: &str) -> Result<()> {
     let is_below = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
     ensure!(is_below, "has to be a path below this folder, without `..`");
     // Without a `/` at its end, behind which a link cannot be made.

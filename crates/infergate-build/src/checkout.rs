@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
-use super::bench_target::{Source, Wanted};
+use super::bench_target::{BuildRequest, Source};
 use super::git::{self, commit_of, dirty_submodule, git, short};
 use super::manifest::MAX_FILE_BYTES;
 use super::workspace::Workspace;
@@ -42,10 +42,10 @@ pub enum Slot {
 
 impl Slot {
     /// The folder's name.
-    pub fn name(self, wanted: &Wanted) -> String {
+    pub fn name(self, request: &BuildRequest) -> String {
         let name = match self {
             Self::Base => "base",
-            Self::WithHeadsBenches => match &wanted.bench.package {
+            Self::WithHeadsBenches => match &request.bench.package {
                 Some(package) => return format!("laid-{}", file_word(package)),
                 None => "laid",
             },
@@ -90,13 +90,13 @@ impl Checkout {
     /// # Errors
     /// Outside git, for an unknown revision, a submodule with changes, another gate that uses the same folder now, or
     /// what `[bench] carry` names and is not there.
-    pub fn of(revision: &str, slot: Slot, wanted: &Wanted) -> Result<Self> {
-        let checkout = Self::bare(revision, slot, wanted)?;
-        checkout.prepare(wanted)?;
+    pub fn of(revision: &str, slot: Slot, request: &BuildRequest) -> Result<Self> {
+        let checkout = Self::bare(revision, slot, request)?;
+        checkout.prepare(request)?;
         Ok(checkout)
     }
 
-    fn bare(revision: &str, slot: Slot, wanted: &Wanted) -> Result<Self> {
+    fn bare(revision: &str, slot: Slot, request: &BuildRequest) -> Result<Self> {
         let here = env::current_dir().context("the current folder cannot be read")?;
         let repository = git::root(&here)
             .context("--against needs a git repository; run it in one, or give --base-bin and --head-bin")?;
@@ -105,14 +105,14 @@ impl Checkout {
         if let Some(submodule) = dirty_submodule(&repository)? {
             bail!("submodule '{submodule}' is not as HEAD has it; commit its changes, or run git submodule update");
         }
-        let folder = folder(&repository, wanted)?.join(slot.name(wanted));
+        let folder = folder(&repository, request)?.join(slot.name(request));
         if folder.starts_with(&repository) && cargo_settings::file(&repository.join(".cargo")).is_some() {
             bail!(
                 "{}: lies in the repository, whose .cargo/config.toml would join the revision's own; name another with --base-folder",
                 folder.display()
             );
         }
-        checkout_folder::claim(&folder, wanted.base_folder.is_none())?;
+        checkout_folder::claim(&folder, request.base_folder.is_none())?;
         for place in [Some(folder.as_path()), repository.parent()].into_iter().flatten() {
             cargo_settings::ensure_own(place, &repository)?;
         }
@@ -131,7 +131,7 @@ impl Checkout {
             is_replaced: Cell::new(false),
             _lock: lock,
         };
-        checkout.go_to(&checkout.commit)?;
+        checkout.checkout_commit(&checkout.commit)?;
         Ok(checkout)
     }
 
@@ -139,11 +139,11 @@ impl Checkout {
     ///
     /// # Errors
     /// As [`of`](Self::of); a file that cannot be copied.
-    pub fn of_working_tree(wanted: &Wanted) -> Result<Self> {
-        let mut checkout = Self::bare("HEAD", Slot::Head, wanted)?;
-        checkout.dirty = working_tree::lay(&checkout.repository, &checkout.files)?;
+    pub fn of_working_tree(request: &BuildRequest) -> Result<Self> {
+        let mut checkout = Self::bare("HEAD", Slot::Head, request)?;
+        checkout.dirty = working_tree::copy_uncommitted(&checkout.repository, &checkout.files)?;
         checkout.change = checkout.dirty.then(|| "what is not committed".into());
-        checkout.prepare(wanted)?;
+        checkout.prepare(request)?;
         Ok(checkout)
     }
 
@@ -175,23 +175,23 @@ impl Checkout {
     ///
     /// # Errors
     /// When git cannot; the working tree is not touched.
-    pub fn turn_to(&mut self, commit: &str, wanted: &Wanted) -> Result<()> {
+    pub fn turn_to(&mut self, commit: &str, request: &BuildRequest) -> Result<()> {
         commit.clone_into(&mut self.commit);
         commit.clone_into(&mut self.revision);
         (self.workspace, self.is_replaced) = Default::default();
-        self.go_to(commit)?;
-        self.prepare(wanted)
+        self.checkout_commit(commit)?;
+        self.prepare(request)
     }
 
     /// Lays into this checkout what lies outside it and what `[bench]` carries.
-    fn prepare(&self, wanted: &Wanted) -> Result<()> {
-        outside_paths::keep(&self.files, &self.repository)?;
-        carried::lay(&wanted.bench.carry, &self.repository.join(&self.prefix), &self.folder()?, &self.revision)
+    fn prepare(&self, request: &BuildRequest) -> Result<()> {
+        outside_paths::make_absolute(&self.files, &self.repository)?;
+        carried::link_into(&request.bench.carry, &self.repository.join(&self.prefix), &self.folder()?, &self.revision)
     }
 
     /// Checks out `commit`.
-    fn go_to(&self, commit: &str) -> Result<()> {
-        checkout_folder::turn(&self.files, &self.repository, commit).with_context(|| {
+    fn checkout_commit(&self, commit: &str) -> Result<()> {
+        checkout_folder::checkout_in_place(&self.files, &self.repository, commit).with_context(|| {
             format!("{}: the revision cannot be checked out; is there space left?", self.files.display())
         })?;
         submodules::fetch(&self.files, &self.repository, &self.revision)
@@ -199,16 +199,16 @@ impl Checkout {
 
     /// If `to` has built nothing in its profile yet, copies for it what was built of other packages for this checkout. What cannot be copied is
     /// built.
-    pub fn give_packages(&self, wanted: &Wanted, to: &Source) {
+    pub fn share_built_packages(&self, request: &BuildRequest, to: &Source) {
         let into = to.target_folder();
-        let profile = wanted.bench.profile.as_deref().filter(|name| *name != "bench").unwrap_or("release");
+        let profile = request.bench.profile.as_deref().filter(|name| *name != "bench").unwrap_or("release");
         if to.toolchain.is_some() || into.join(profile).exists() {
             return;
         }
-        let messages = self.source(wanted).and_then(|source| source.messages());
+        let messages = self.source(request).and_then(|source| source.messages());
         let copied = messages.and_then(|all| built_packages::copy(&all, &self.files, &self.target, into));
         if let Err(error) = copied {
-            output::say_why("packages are built again", &error);
+            output::warn("packages are built again", &error);
         }
     }
 
@@ -217,10 +217,10 @@ impl Checkout {
     ///
     /// # Errors
     /// As [`Source::build`]; a manifest that cannot be edited; what cargo cannot resolve.
-    pub fn build(&self, wanted: &Wanted, replace: bool) -> Result<Program> {
-        let source = self.source(wanted)?;
+    pub fn build(&self, request: &BuildRequest, replace: bool) -> Result<Program> {
+        let source = self.source(request)?;
         if (replace || source.needs_replacement()) && !self.is_replaced.get() {
-            replacement::put(&self.files, &source.folder, &source.workspace)?;
+            replacement::replace_in_manifests(&self.files, &source.folder, &source.workspace)?;
             self.is_replaced.set(true);
         }
         let built = source.build()?;
@@ -266,7 +266,7 @@ impl Checkout {
     ///
     /// # Errors
     /// As [`workspace`](Self::workspace).
-    pub fn source(&self, wanted: &Wanted) -> Result<Source> {
+    pub fn source(&self, request: &BuildRequest) -> Result<Source> {
         let folder = self.folder()?;
         let is_commit = self.revision == self.commit;
         let mut name = if is_commit {
@@ -278,7 +278,7 @@ impl Checkout {
             name = format!("{name} with {change}");
         }
         Ok(Source {
-            bench: wanted.bench.clone(),
+            bench: request.bench.clone(),
             name: Some(name),
             folder,
             target: Some(self.target.clone()),
@@ -289,19 +289,19 @@ impl Checkout {
         })
     }
 
-    /// [`profiles::left_behind`] in the working tree.
+    /// [`profiles::not_in_checkout`] in the working tree.
     ///
     /// # Errors
     /// As [`folder`](Self::folder).
-    pub fn settings_left_behind(&self) -> Result<Option<bool>> {
+    pub fn settings_not_in_checkout(&self) -> Result<Option<bool>> {
         let here = self.repository.join(&self.prefix);
-        Ok(profiles::left_behind(&here, &self.repository, &self.folder()?, &self.files))
+        Ok(profiles::not_in_checkout(&here, &self.repository, &self.folder()?, &self.files))
     }
 }
 
 /// Where this repository's checkouts and their builds are kept.
-fn folder(repository: &Path, wanted: &Wanted) -> Result<PathBuf> {
-    if let Some(folder) = &wanted.base_folder {
+fn folder(repository: &Path, request: &BuildRequest) -> Result<PathBuf> {
+    if let Some(folder) = &request.base_folder {
         return std::path::absolute(folder).with_context(|| format!("{}: no usable folder", folder.display()));
     }
     let name = repository.file_name().unwrap_or_default().to_string_lossy();

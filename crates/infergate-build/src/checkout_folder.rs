@@ -18,11 +18,15 @@ const MARK: &str = "INFERGATE_CHECKOUT.txt";
 const TEXT: &str = "infergate keeps a git revision in `tree` and its build in `target`, and overwrites both.\n\
                     The folder can be removed.\n";
 
-/// Makes `folder` where it is missing and marks it. One without the mark is taken only when it is empty or `ours` by its name.
-pub fn claim(folder: &Path, ours: bool) -> Result<()> {
+/// Makes `folder` if it is missing, and marks it. A folder without the mark is used only if it is empty or `is_default_place`: in the cache.
+pub fn claim(folder: &Path, is_default_place: bool) -> Result<()> {
     let cannot =
         || format!("{}: cannot be made; name a folder that can be written with --base-folder", folder.display());
-    ensure!(ours || !folder.is_symlink(), "{}: is a link; name the folder itself with --base-folder", folder.display());
+    ensure!(
+        is_default_place || !folder.is_symlink(),
+        "{}: is a link; name the folder itself with --base-folder",
+        folder.display()
+    );
     fs::create_dir_all(folder).with_context(cannot)?;
     let mark = folder.join(MARK);
     if mark.is_file() {
@@ -30,7 +34,7 @@ pub fn claim(folder: &Path, ours: bool) -> Result<()> {
     }
     let is_empty = fs::read_dir(folder).with_context(cannot)?.next().is_none();
     ensure!(
-        ours || is_empty,
+        is_default_place || is_empty,
         "{}: holds files that infergate did not put there ({MARK} is missing); name an empty folder with --base-folder",
         folder.display()
     );
@@ -53,8 +57,8 @@ pub fn real(path: &Path) -> PathBuf {
 ///
 /// # Errors
 /// When git cannot. `files` may be gone then.
-pub fn turn(files: &Path, repository: &Path, commit: &str) -> Result<()> {
-    let turn = || {
+pub fn checkout_in_place(files: &Path, repository: &Path, commit: &str) -> Result<()> {
+    let check_out = || {
         git(files, &["checkout", "--quiet", "--detach", "--force", commit])?;
         git(files, &["clean", "-ffdq"])?;
         let ignored = ["ls-files", "--others", "--ignored", "--exclude-standard", "--", "Cargo.lock", "*/Cargo.lock"];
@@ -62,11 +66,11 @@ pub fn turn(files: &Path, repository: &Path, commit: &str) -> Result<()> {
     };
     // The top of a worktree and no link to elsewhere: git may change and delete what is in it.
     let is_worktree = !files.is_symlink() && root(files).is_ok_and(|root| real(&root) == real(files));
-    if is_worktree && turn().is_ok() {
+    if is_worktree && check_out().is_ok() {
         return Ok(());
     }
     // What a killed run or a moved repository left behind.
-    let connect = || connect(files, repository, commit).and_then(|()| turn());
+    let connect = || connect(files, repository, commit).and_then(|()| check_out());
     connect().or_else(|_| {
         remove(files)?;
         connect()
@@ -85,7 +89,7 @@ fn connect(files: &Path, repository: &Path, commit: &str) -> Result<()> {
     } else {
         remove(files)?;
     }
-    // Twice: also where git still knows a worktree of this name. Other worktrees are not ours to prune.
+    // --force twice: git may still know a worktree of this name. To prune would remove other people's worktrees, too.
     let add = ["worktree", "add", "--quiet", "--detach", "--no-checkout", "--force", "--force"];
     git(repository, &[&add[..], &[&*files.to_string_lossy(), commit]].concat())?;
     if is_kept {

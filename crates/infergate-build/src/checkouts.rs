@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use super::checkout::{Checkout, Slot};
 use super::workspace::Workspace;
 use super::{bench_choice, heads_benches};
-use crate::bench_target::Wanted;
+use crate::bench_target::BuildRequest;
 use infergate_core::worker::WorkerError;
 
 /// Each is made once, by its slot: who edits meanwhile changes none of them.
@@ -24,8 +24,13 @@ impl Checkouts {
     ///
     /// # Errors
     /// Those of `make`.
-    pub fn get(&self, slot: Slot, wanted: &Wanted, make: impl FnOnce() -> Result<Checkout>) -> Result<Rc<Checkout>> {
-        let name = slot.name(wanted);
+    pub fn get(
+        &self,
+        slot: Slot,
+        request: &BuildRequest,
+        make: impl FnOnce() -> Result<Checkout>,
+    ) -> Result<Rc<Checkout>> {
+        let name = slot.name(request);
         if let Some(made) = self.made.borrow().get(&name) {
             return Ok(made.clone());
         }
@@ -38,8 +43,8 @@ impl Checkouts {
     ///
     /// # Errors
     /// As [`Checkout::of`].
-    pub fn of(&self, revision: &str, wanted: &Wanted) -> Result<Rc<Checkout>> {
-        self.get(Slot::Base, wanted, || Checkout::of(revision, Slot::Base, wanted))
+    pub fn of(&self, revision: &str, request: &BuildRequest) -> Result<Rc<Checkout>> {
+        self.get(Slot::Base, request, || Checkout::of(revision, Slot::Base, request))
     }
 
     /// Checks out base. If it has no such bench target, those of the working tree's package are laid over a checkout of its own, and a
@@ -47,26 +52,26 @@ impl Checkouts {
     ///
     /// # Errors
     /// As [`Checkout::of`]; [`NotComparable`](WorkerError::NotComparable) if the working tree has none either, or its own do not fit base.
-    pub fn base(&self, revision: &str, wanted: &Wanted) -> Result<(Rc<Checkout>, Option<String>)> {
-        let base = self.of(revision, wanted)?;
-        if !base.workspace()?.with_bench(&wanted.bench).is_empty() {
+    pub fn base(&self, revision: &str, request: &BuildRequest) -> Result<(Rc<Checkout>, Option<String>)> {
+        let base = self.of(revision, request)?;
+        if !base.workspace()?.with_bench(&request.bench).is_empty() {
             return Ok((base, None));
         }
         let head = Workspace::load(Path::new("."))?;
-        let Some(own) = head.with_bench(&wanted.bench).into_iter().next() else {
-            let remedy = bench_choice::remedy(&wanted.bench, &head);
-            let text = format!("neither base nor head has the bench target '{}'; {remedy}", wanted.bench.target);
+        let Some(own) = head.with_bench(&request.bench).into_iter().next() else {
+            let remedy = bench_choice::remedy(&request.bench, &head);
+            let text = format!("neither base nor head has the bench target '{}'; {remedy}", request.bench.target);
             bail!(WorkerError::NotComparable(text));
         };
-        let checkout = self.get(Slot::WithHeadsBenches, wanted, || {
-            let mut checkout = Checkout::of(revision, Slot::WithHeadsBenches, wanted)?;
+        let checkout = self.get(Slot::WithHeadsBenches, request, || {
+            let mut checkout = Checkout::of(revision, Slot::WithHeadsBenches, request)?;
             checkout.target.clone_from(&base.target);
             checkout.take_lock_file(&head.lock_file())?;
-            heads_benches::lay(own, &head, &checkout)?;
+            heads_benches::overlay_benches(own, &head, &checkout)?;
             checkout.workspace.take();
             Ok(checkout)
         })?;
-        let name = &wanted.bench.target;
+        let name = &request.bench.target;
         Ok((checkout, Some(format!("base has no bench target '{name}': head's benches were laid over it"))))
     }
 }

@@ -4,9 +4,9 @@
 //! pass. Only the line of a panic may differ, where the source's line did not change.
 
 mod changed;
+pub mod linked;
 mod moved_lines;
 mod names;
-pub mod sides;
 pub mod units;
 
 use std::collections::HashMap;
@@ -18,9 +18,9 @@ use object::{LittleEndian, Object, ObjectKind, ObjectSection, SectionFlags, elf}
 pub use crate::relink::read;
 use crate::relink::{Inputs, Linker};
 pub use changed::{Changed, ChangedFunction};
+use linked::{Linked, addresses, both, match_units};
 use moved_lines::unchanged_lines;
 pub use names::readable;
-use sides::{Linked, addresses, both, compared};
 use units::Units;
 
 /// An executable, a library or an object file.
@@ -54,8 +54,8 @@ pub fn compare(base: &Linker, head: &Linker) -> Result<Comparison> {
         "its linker leaves out names of functions, or sets a RUNPATH"
     );
     let mut changed = Changed::between(&sides([&base_inputs, &head_inputs], &programs)?);
-    changed.is_all &= base_inputs.options() == head_inputs.options();
-    if changed.is_all && changed.functions.is_empty() {
+    changed.is_complete &= base_inputs.options() == head_inputs.options();
+    if changed.is_complete && changed.functions.is_empty() {
         return Ok(Comparison::Same);
     }
     Ok(Comparison::Differ(Some(changed)))
@@ -77,7 +77,7 @@ pub fn sides<'data>(
     };
     let units =
         both(|| Units::read(&base.objects(), &mut in_head), || Units::read(&head.objects(), &mut |_, line| line))?;
-    Ok(compared(units, [addresses(base_program)?, addresses(head_program)?]))
+    Ok(match_units(units, [addresses(base_program)?, addresses(head_program)?]))
 }
 
 /// Whether two executables or libraries load the same bytes at the same places; false for anything but ELF: a script's bytes do not say what it runs.

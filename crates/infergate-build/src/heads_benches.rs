@@ -22,7 +22,7 @@ use infergate_core::worker::WorkerError;
 ///
 /// # Errors
 /// [`WorkerError::NotComparable`] if base lacks the package, or they do not fit it; a file that cannot be read or written.
-pub fn lay(own: &Package, head: &Workspace, base: &Checkout) -> Result<()> {
+pub fn overlay_benches(own: &Package, head: &Workspace, base: &Checkout) -> Result<()> {
     let of_head = real(own.folder());
     let folder = of_head
         .strip_prefix(real(&base.repository))
@@ -51,7 +51,7 @@ pub fn lay(own: &Package, head: &Workspace, base: &Checkout) -> Result<()> {
             Ok(())
         })?;
     }
-    outside_paths::keep(&base.files, &base.repository)?;
+    outside_paths::make_absolute(&base.files, &base.repository)?;
     add_packages(&head.lock_file(), &before.lock_file(), base)?;
     lock_file::resolve(&folder)
         .or_else(|error| not_comparable(&format!("head's benches do not fit base: {error:#}")))?;

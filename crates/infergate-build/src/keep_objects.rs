@@ -45,12 +45,12 @@ pub fn keep_objects(cargo: &mut Command, folder: &Path, place: &Path) -> Result<
 
 /// The file of the linker's command that made `program`; `None` if there is none, or the program was built anew since.
 pub fn command_file(program: &Path) -> Option<PathBuf> {
-    let file = beside(program);
+    let file = args_file(program);
     let modified = |path: &Path| path.metadata()?.modified();
     (modified(&file).ok()? == modified(program).ok()?).then_some(file)
 }
 
-fn beside(program: &Path) -> PathBuf {
+fn args_file(program: &Path) -> PathBuf {
     program.with_added_extension("link-args")
 }
 
@@ -69,7 +69,7 @@ pub fn compile(words: &[OsString]) -> Result<i32> {
     let (program, arguments) = compiler.split_first().context("cargo names no compiler")?;
     let mut command = Command::new(program);
     command.args(arguments).env_remove(USERS_WRAPPER);
-    let bench = bench(asked).map(|bench| (beside(&bench), bench));
+    let bench = bench(asked).map(|bench| (args_file(&bench), bench));
     if let Some((file, _)) = &bench {
         // The user's wrapper may take what it compiled before, and start no linker: this build has no command then.
         drop(fs::remove_file(file));
@@ -98,9 +98,9 @@ fn bench(arguments: &[OsString]) -> Option<PathBuf> {
 /// Removes what the compiler keeps of a program in addition to its object files, which nobody reads: of a large one that is optimised as a
 /// whole gigabytes.
 fn remove_bitcode(program: &Path) {
-    let beside = program.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
+    let files = program.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
     let program = program.to_string_lossy();
-    for file in beside.flatten().map(|file| file.path()) {
+    for file in files.flatten().map(|file| file.path()) {
         let name = file.to_string_lossy();
         if name.starts_with(&*program) && name.ends_with(".bc") {
             drop(fs::remove_file(&file));

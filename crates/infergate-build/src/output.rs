@@ -16,7 +16,7 @@ const USUAL_NAME: &str = "cargo xtask";
 static NAME: OnceLock<&str> = OnceLock::new();
 
 /// A part of a report, or a file, could not be written.
-static IS_LOST: AtomicBool = AtomicBool::new(false);
+static WRITE_FAILED: AtomicBool = AtomicBool::new(false);
 
 /// `--quiet`.
 static IS_QUIET: AtomicBool = AtomicBool::new(false);
@@ -106,30 +106,30 @@ fn print(stdout: &mut dyn Write, text: &str) {
     if let Err(error) = written
         && error.kind() != std::io::ErrorKind::BrokenPipe
     {
-        lost(&anyhow::Error::new(error).context("stdout: cannot be written"));
+        write_failed(&anyhow::Error::new(error).context("stdout: cannot be written"));
     }
 }
 
 /// Says why something that was asked for is not written. That stops nothing else, and is no success.
-pub fn lost(error: &anyhow::Error) {
-    IS_LOST.store(true, Ordering::Relaxed);
+pub fn write_failed(error: &anyhow::Error) {
+    WRITE_FAILED.store(true, Ordering::Relaxed);
     self::error(error);
 }
 
 /// The exit code of a command whose own is `code`. One that fails fails by its own reason.
 pub fn code(code: i32) -> i32 {
-    let is_lost = IS_LOST.load(Ordering::Relaxed) && code == Outcome::Pass.exit_code();
-    if is_lost { Outcome::Failed.exit_code() } else { code }
+    let failed = WRITE_FAILED.load(Ordering::Relaxed) && code == Outcome::Pass.exit_code();
+    if failed { Outcome::Failed.exit_code() } else { code }
 }
 
 /// Says something about what is going on, to stderr; nothing with `--quiet`.
-pub fn say(text: &str) {
+pub fn status(text: &str) {
     if !is_quiet() {
         eprint_always(text);
     }
 }
 
-/// As [`say`], also with `--quiet`.
+/// As [`status`], also with `--quiet`.
 pub fn eprint_always(text: &str) {
     let _ = writeln!(anstream::stderr(), "{}", shown(text));
 }
@@ -139,15 +139,15 @@ pub fn error(error: &anyhow::Error) {
     eprint_always(&format!("\u{1b}[1;31merror:\u{1b}[0m {}", error_line(error)));
 }
 
-/// As [`say`], of what others have a word in: a path, a value of somebody's settings, a commit. Whatever that is, it stays one line
+/// As [`status`], of what others have a word in: a path, a value of somebody's settings, a commit. Whatever that is, it stays one line
 /// without colours, and no verdict of its own.
-pub fn line(text: &str) {
-    say(&printable(text));
+pub fn status_escaped(text: &str) {
+    status(&printable(text));
 }
 
 /// An error that ends nothing: `what` comes of it.
-pub fn say_why(what: &str, error: &anyhow::Error) {
-    line(&format!("{what}: {}", error_line(error)));
+pub fn warn(what: &str, error: &anyhow::Error) {
+    status_escaped(&format!("{what}: {}", error_line(error)));
 }
 
 /// An error and its causes on one line.

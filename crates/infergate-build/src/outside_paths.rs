@@ -12,7 +12,7 @@ use super::manifest::{dependency_sections, edit, table};
 ///
 /// # Errors
 /// When git says no; a manifest that cannot be written.
-pub fn keep(files: &Path, repository: &Path) -> Result<()> {
+pub fn make_absolute(files: &Path, repository: &Path) -> Result<()> {
     let listed = git(files, &["ls-files", "-z", "--", "Cargo.toml", "*/Cargo.toml"])?;
     for name in listed.split('\0').filter(|name| !name.is_empty()) {
         let manifest = files.join(name);
@@ -20,7 +20,7 @@ pub fn keep(files: &Path, repository: &Path) -> Result<()> {
         // One that cannot be read is cargo's to complain about, and no bench may need it.
         if table(&manifest).is_ok() {
             edit(files, &manifest, |manifest| {
-                keep_in(manifest, &files.join(folder), &repository.join(folder));
+                make_absolute_in(manifest, &files.join(folder), &repository.join(folder));
                 Ok(())
             })?;
         }
@@ -29,7 +29,7 @@ pub fn keep(files: &Path, repository: &Path) -> Result<()> {
 }
 
 /// Those of the manifest in the folder `here` of a checkout, which is `there` in the repository.
-fn keep_in(manifest: &mut Table, here: &Path, there: &Path) {
+fn make_absolute_in(manifest: &mut Table, here: &Path, there: &Path) {
     let keep = |section: &mut Table| {
         for (_, dependency) in section.iter_mut() {
             let Some(Value::String(path)) = dependency.get_mut("path") else { continue };
@@ -62,12 +62,12 @@ mod tests {
             [target.'cfg(unix)'.dev-dependencies]\nfar2 = { path = '../../far' }\n[patch.crates-io]\nfar3 = { path = '../../far' }\n"
             .parse()
             .expect("TOML");
-        keep_in(&mut manifest, &here, &there);
+        make_absolute_in(&mut manifest, &here, &there);
         let text = manifest.to_string();
         assert_eq!(text.matches("home/repository/own/../../far").count(), 3, "{text}");
         assert!(text.contains("\"../near\""), "{text}");
         let before = manifest.clone();
-        keep_in(&mut manifest, &here, &there);
+        make_absolute_in(&mut manifest, &here, &there);
         assert_eq!(manifest, before, "they are absolute now");
     }
 }

@@ -15,7 +15,7 @@ use super::manifest::table;
 const COMPILING: [&str; 6] = ["build", "patch", "paths", "profile", "target", "unstable"];
 
 /// Keys of `build` and of a target that change no program.
-const OF_NO_PROGRAM: [&str; 9] = [
+const IGNORED_KEYS: [&str; 9] = [
     "build-dir",
     "dep-info-basedir",
     "jobs",
@@ -49,22 +49,22 @@ pub fn difference(base: &Path, head: &Path) -> Option<String> {
 }
 
 /// What to do about settings that a checkout cannot have.
-pub const LEFT_BEHIND: &str = "cargo's settings that git ignores, or above the repository, hold in no checkout; \
-                               commit them, or name their file in [bench] carry";
+pub const SETTINGS_NOT_IN_CHECKOUT: &str = "cargo's settings that git ignores, or above the repository, hold in no \
+                                            checkout; commit them, or name their file in [bench] carry";
 
 /// Whether settings in `here`, a folder of `repository`, do not hold in `checkout`, the same folder of the checkout `files`, and never will:
 /// git ignores their file, or it lies above the repository. `Some(true)`: they make another program; `Some(false)`: they only set variables
 /// that one may read.
-pub fn left_behind(here: &Path, repository: &Path, checkout: &Path, files: &Path) -> Option<bool> {
+pub fn not_in_checkout(here: &Path, repository: &Path, checkout: &Path, files: &Path) -> Option<bool> {
     // A home folder can be a link, and the checkouts lie there.
     let there: Vec<PathBuf> = cargo_settings::all(checkout).map(|(place, _)| real(&place)).collect();
     let is_ignored = |place: &Path| git(place, &["check-ignore", ".cargo/config", ".cargo/config.toml"]).is_ok();
-    let is_left = |place: &Path| match place.strip_prefix(repository) {
+    let is_not_in_checkout = |place: &Path| match place.strip_prefix(repository) {
         Ok(below) => !there.contains(&real(&files.join(below))) && is_ignored(place),
         Err(_) => !there.contains(&real(place)),
     };
     let compiles = |settings: &Table| !compiling(settings).is_empty();
-    let all = cargo_settings::all(here).filter(|(place, _)| is_left(place));
+    let all = cargo_settings::all(here).filter(|(place, _)| is_not_in_checkout(place));
     let all = all.filter(|(_, settings)| compiles(settings) || settings.contains_key("env"));
     all.map(|(_, settings)| compiles(&settings)).max()
 }
@@ -76,7 +76,7 @@ fn compiling(settings: &Table) -> BTreeMap<String, String> {
         flatten(name, values, &mut keys);
     }
     keys.retain(|key, _| match key.split('.').collect::<Vec<_>>()[..] {
-        ["build" | "target", .., last] => !OF_NO_PROGRAM.contains(&last),
+        ["build" | "target", .., last] => !IGNORED_KEYS.contains(&last),
         ["profile", name, ..] => !UNMEASURED.contains(&name),
         _ => true,
     });
@@ -107,7 +107,7 @@ mod tests {
         fs::create_dir(here.join(".cargo")).expect("a folder");
         let compiles = |settings: &str| {
             fs::write(here.join(".cargo/config.toml"), settings).expect("a file");
-            left_behind(here, here, checkout, checkout)
+            not_in_checkout(here, here, checkout, checkout)
         };
         for settings in [
             "[build]\nrustc-wrapper = 'a'\nrustc-workspace-wrapper = 'b'\njobs = 1\n",

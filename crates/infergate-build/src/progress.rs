@@ -16,7 +16,7 @@ use infergate_core::progress::Progress;
 use infergate_core::worker::WorkerError;
 
 /// It is looked whether a build is to stop or has ended: at first after a millisecond, then half as often each time, down to this.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL: Duration = Duration::from_millis(20);
 /// And one that is asked to end has so long: a watcher gives what it ends five seconds.
 const END: Duration = Duration::from_secs(8);
 
@@ -50,7 +50,7 @@ impl Line {
         if self.bar.is_hidden() {
             let stage = progress.label.split(':').next().unwrap_or_default();
             if self.printed.replace(stage.to_owned()) != stage {
-                crate::output::line(stage);
+                crate::output::status_escaped(stage);
             }
             return;
         }
@@ -104,7 +104,7 @@ pub fn handle_ctrl_c() -> Result<()> {
             std::process::exit(130);
         }
         // Said first: once the flag is set the run may end before a word is out.
-        crate::output::say("interrupted: keeping what was measured (again: stop at once)");
+        crate::output::status("interrupted: keeping what was measured (again: stop at once)");
         CANCELLED.store(true, Ordering::Relaxed);
     })
     .context("Ctrl-C cannot be handled here")?;
@@ -134,14 +134,14 @@ pub fn ensure_not_cancelled() -> Result<(), WorkerError> {
 /// Waits for a process that builds or runs something on the way to a measurement. It is ended, with all that it started, once the
 /// run `is_cancelled`.
 pub fn until_ended(process: &mut Group, is_cancelled: impl Fn() -> bool) -> io::Result<ExitStatus> {
-    let mut look = Duration::from_millis(1);
+    let mut pause = Duration::from_millis(1);
     while !process.has_ended() {
         if is_cancelled() {
             process.ask_to_end(END);
             break;
         }
-        thread::sleep(look);
-        look = LOOK.min(look * 2);
+        thread::sleep(pause);
+        pause = POLL.min(pause * 2);
     }
     process.end()
 }

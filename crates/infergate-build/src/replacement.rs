@@ -32,7 +32,7 @@ pub fn counting_feature(target: &BenchTarget, folder: &Path) -> Result<Option<St
 ///
 /// # Errors
 /// A manifest that cannot be read or written; what cargo cannot resolve.
-pub fn put(files: &Path, folder: &Path, workspace: &Workspace) -> Result<()> {
+pub fn replace_in_manifests(files: &Path, folder: &Path, workspace: &Workspace) -> Result<()> {
     if !workspace.lock_file().is_file() {
         // What cargo takes for the repository's users. The criterion that other packages take, such as a profiler, has to be the front's.
         let mut cargo = toolchain::cargo_in(folder);

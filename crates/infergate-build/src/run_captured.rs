@@ -19,7 +19,7 @@ const MOST_LINES: usize = 10_000;
 
 /// Which output of a program is shown as it comes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Shown {
+pub enum Echo {
     Nothing,
     /// In its colours.
     Stderr,
@@ -32,7 +32,7 @@ pub enum Shown {
 /// # Errors
 /// As [`run`].
 pub fn run_captured(command: Command) -> Result<Output> {
-    run(command, Shown::Nothing)
+    run(command, Echo::Nothing)
 }
 
 /// Runs `command` without input and under a watcher. It is ended, with all that it started, once the user wants the run to end or this
@@ -40,7 +40,7 @@ pub fn run_captured(command: Command) -> Result<Output> {
 ///
 /// # Errors
 /// A program that cannot be started; [`WorkerError::Interrupted`](infergate_core::worker::WorkerError::Interrupted) if the user ended it.
-pub fn run(command: Command, shown: Shown) -> Result<Output> {
+pub fn run(command: Command, echo: Echo) -> Result<Output> {
     let name = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
     // The program of a unit test is no watcher.
     let mut command = if cfg!(test) { command } else { watched(command) };
@@ -52,8 +52,8 @@ pub fn run(command: Command, shown: Shown) -> Result<Output> {
     let relay = |pipe: Box<dyn Read + Send>| {
         let kept = lines.clone();
         Relay::start(pipe, move |line| {
-            if shown != Shown::Nothing {
-                output::say(line);
+            if echo != Echo::Nothing {
+                output::status(line);
             }
             let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
             kept.truncate(MOST_LINES);
@@ -61,7 +61,7 @@ pub fn run(command: Command, shown: Shown) -> Result<Output> {
         })
     };
     let mut relays: Vec<Relay> = stderr.into_iter().map(|pipe| relay(Box::new(pipe))).collect();
-    if shown == Shown::All {
+    if echo == Echo::All {
         relays.extend(stdout.take().map(|pipe| relay(Box::new(pipe))));
     }
     let stdout = thread::spawn(move || {
@@ -75,7 +75,7 @@ pub fn run(command: Command, shown: Shown) -> Result<Output> {
     let stdout = stdout.with_context(|| format!("the output of {name} cannot be read"))?;
     relays.iter().for_each(Relay::wait);
     let lines = std::mem::take(&mut *lines.lock().unwrap_or_else(PoisonError::into_inner));
-    if shown != Shown::Nothing && output::is_quiet() && !status.success() {
+    if echo != Echo::Nothing && output::is_quiet() && !status.success() {
         lines.iter().for_each(|line| output::eprint_always(line));
     }
     Ok(Output { status, stdout, stderr: lines.join("\n").into_bytes() })

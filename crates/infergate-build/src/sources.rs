@@ -9,7 +9,7 @@ use super::alike::{self, PLACEMENTS};
 use super::bench_target::Source;
 use super::start_files::StartFiles;
 use super::{progress, replacement};
-use crate::code::sides::both;
+use crate::code::linked::both;
 use crate::code::{self, Comparison};
 use infergate_core::printable::printable_within;
 use infergate_core::sha256;
@@ -74,13 +74,13 @@ impl Sources {
     /// # Errors
     /// When it was cancelled.
     pub fn alike(&self, (base, head): (&Program, &Program), seed: u64) -> Result<Result<Alike, String>> {
-        const LUCK: &str = "base and head are not laid out alike, so each change includes layout noise";
-        let (Some(from), Some(to)) = (&self.base, &self.head) else { return Ok(Err(LUCK.to_owned())) };
+        const LAYOUT_NOISE: &str = "base and head are not laid out alike, so each change includes layout noise";
+        let (Some(from), Some(to)) = (&self.base, &self.head) else { return Ok(Err(LAYOUT_NOISE.to_owned())) };
         match link((from, base), (to, head), seed) {
             Ok(alike) => Ok(Ok(alike)),
             Err(error) => {
                 progress::ensure_not_cancelled()?;
-                Ok(Err(format!("{LUCK}: {error:#}")))
+                Ok(Err(format!("{LAYOUT_NOISE}: {error:#}")))
             }
         }
     }
@@ -111,12 +111,12 @@ fn link((base, was): (&Source, &Program), (head, is): (&Source, &Program), seed:
     let side = |source: &Source, plain: &WorkerFile, linker| alike::LinkJob {
         linker,
         files: (0..PLACEMENTS).map(|placement| source.path(plain.path(), &format!("alike{placement}"))).collect(),
-        folder: source.links().join("links"),
+        folder: source.relink_folder().join("links"),
     };
     let (of_base, of_head) = (side(base, &was, &of_base), side(head, &is, &of_head));
     let linked = alike::link(&of_base, &of_head, seed);
     for source in [base, head] {
-        drop(fs::remove_dir_all(source.links().join("links")));
+        drop(fs::remove_dir_all(source.relink_folder().join("links")));
     }
     let (same, functions) = linked?;
     let open = |path: &Path, plain: &WorkerFile| Program { path: path.to_owned(), ..plain.program().clone() }.open();

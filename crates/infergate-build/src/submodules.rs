@@ -22,14 +22,17 @@ pub fn fetch(files: &Path, repository: &Path, revision: &str) -> Result<()> {
     let missing: Vec<&str> =
         status.lines().filter_map(|line| Some(line.strip_prefix('-')?.split_once(' ')?.1)).collect();
     if !missing.is_empty() {
-        output::line(&format!("{revision}: without submodules that the working tree lacks: {}", missing.join(", ")));
+        output::status_escaped(&format!(
+            "{revision}: without submodules that the working tree lacks: {}",
+            missing.join(", ")
+        ));
     }
     // `160000 COMMIT 0<tab>PATH`.
     let listed = git(files, &["ls-files", "--stage", "-z"])?;
     let submodules = listed.split('\0').filter_map(|entry| entry.strip_prefix("160000 ")?.split_once(" 0\t"));
     for (commit, path) in submodules.filter(|(_, path)| !missing.contains(path)) {
         let (to, from) = (files.join(path), repository.join(path));
-        checkout_folder::turn(&to, &from, commit).or_else(|_| {
+        checkout_folder::checkout_in_place(&to, &from, commit).or_else(|_| {
             checkout_folder::remove(&to)?;
             let path = format!(":(literal){path}");
             git(files, &["submodule", "update", "--init", "--force", "--quiet", "--", &path])

@@ -12,7 +12,7 @@ const MAX_BYTES: u64 = 1 << 30;
 
 /// Makes the checkout `files` hold what the working tree `repository` holds, but for what git ignores; both are at one commit. Gives whether
 /// anything was not committed.
-pub fn lay(repository: &Path, files: &Path) -> Result<bool> {
+pub fn copy_uncommitted(repository: &Path, files: &Path) -> Result<bool> {
     let names = uncommitted(repository)?;
     let sizes = names.iter().filter_map(|name| repository.join(name).symlink_metadata().ok());
     ensure!(
@@ -40,7 +40,7 @@ mod tests {
     use std::fs;
 
     use super::super::git::git;
-    use super::lay;
+    use super::copy_uncommitted;
 
     /// Writes a file, which then was changed a while ago; of no text its time alone.
     fn set_time(path: &std::path::Path, text: &str) {
@@ -66,7 +66,7 @@ mod tests {
         let who = ["-c", "user.name=a", "-c", "user.email=a@localhost"];
         git(&from, &[&who[..], &["commit", "--quiet", "--message", "a folder"]].concat()).expect("committed");
         git(&from, &["worktree", "add", "--quiet", "--detach", &to.to_string_lossy()]).expect("a checkout");
-        assert!(!lay(&from, &to).expect("nothing to lay"));
+        assert!(!copy_uncommitted(&from, &to).expect("nothing to lay"));
         fs::remove_dir_all(from.join("data")).expect("removed");
         for (name, text) in [("data", "a file"), ("new", "another"), ("ignored", "data")] {
             fs::write(from.join(name), text).expect("a file");
@@ -75,7 +75,7 @@ mod tests {
         set_time(&from.join("kept"), "two");
         set_time(&from.join(".git/index"), "");
         let before = git(&from, &["status", "--porcelain"]).expect("a status");
-        assert!(lay(&from, &to).expect("laid"));
+        assert!(copy_uncommitted(&from, &to).expect("laid"));
         assert_eq!(fs::read_to_string(to.join("data")).expect("a file"), "a file");
         assert_eq!(fs::read_to_string(to.join("new")).expect("a file"), "another");
         assert_eq!(fs::read_to_string(to.join("kept")).expect("a file"), "two");

@@ -168,18 +168,18 @@ impl Workspace {
         self.packages.iter().filter(has).collect()
     }
 
-    /// Whether one of the packages that the bench target may be of takes what `is_taken` names.
-    pub fn takes(&self, target: &BenchTarget, is_taken: &dyn Fn(&str) -> bool) -> bool {
-        self.with_bench(target).iter().any(|package| self.package_takes(package, is_taken))
+    /// Whether one of the packages that may have the bench target depends on a package that matches.
+    pub fn depends_on(&self, target: &BenchTarget, is_match: &dyn Fn(&str) -> bool) -> bool {
+        self.with_bench(target).iter().any(|package| self.package_depends_on(package, is_match))
     }
 
-    /// Whether a package depends on what `is_taken` names: itself, or through a package of the workspace, as through one with macros that write
+    /// Whether a package depends on a package that matches: directly, or through a member of the workspace, such as one whose macros write
     /// benches.
-    pub fn package_takes(&self, package: &Package, is_taken: &dyn Fn(&str) -> bool) -> bool {
+    pub fn package_depends_on(&self, package: &Package, is_match: &dyn Fn(&str) -> bool) -> bool {
         let mut looked_at = BTreeSet::new();
         let mut dependencies: Vec<&Dependency> = package.dependencies.iter().collect();
         while let Some(one) = dependencies.pop() {
-            if is_taken(&one.name) {
+            if is_match(&one.name) {
                 return true;
             }
             // Each member once: a large workspace has millions of ways from one to another.
@@ -260,7 +260,7 @@ mod tests {
         let metadata = json!({ "workspace_root": "/", "target_directory": "/target", "packages": packages });
         let workspace: Workspace = serde_json::from_value(metadata).expect("a workspace");
         let last = workspace.packages.last().expect("a package");
-        assert!(workspace.package_takes(last, &|name| name == "criterion"));
-        assert!(!workspace.package_takes(last, &|name| name == "divan"));
+        assert!(workspace.package_depends_on(last, &|name| name == "criterion"));
+        assert!(!workspace.package_depends_on(last, &|name| name == "divan"));
     }
 }

@@ -60,7 +60,7 @@ pub fn run_suite(
     preflight::check(config)?;
     let prompt_text = config.measured.own_prompt_text()?;
     let _lock = machine_lock::take(wait)?;
-    let worker = bench_target::worker(&config.wanted(), workers.worker.clone())?;
+    let worker = bench_target::worker(&config.build_request(), workers.worker.clone())?;
     let memory_worker = memory::worker(config, workers, &worker, memory_runs)?;
     let is_followed = memory_runs > 0 && memory_worker.as_ref().is_some_and(|worker| !worker.is_timed);
     let request = SuiteRequest {

@@ -56,7 +56,7 @@ pub fn attach(receipt: &mut PairedReceipt, counting: &CountingBuilds, request: &
         Err(error) => [Some(format!("allocations are not counted: {}", clause(&error))), None],
     };
     for why in messages.into_iter().flatten() {
-        output::line(&why);
+        output::status_escaped(&why);
         receipt.notes.push(Note::from(why));
     }
 }

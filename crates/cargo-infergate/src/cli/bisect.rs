@@ -66,11 +66,11 @@ pub fn run(flags: &Bisect, mut config: Config) -> Result<i32> {
     config.measured.cases = vec![case.id()];
     preflight::check(&config)?;
     let _lock = machine_lock::take(&flags.wait)?;
-    let wanted = &config.wanted();
+    let build_request = &config.build_request();
     ensure!(flags.versions.len() != 1, "--versions: name at least two, from a fast one to a slow one");
     // Versions are swapped in HEAD.
-    let base = Checkout::of(flags.good.as_deref().unwrap_or("HEAD"), Slot::Base, wanted)?;
-    let checkout = Checkout::of(flags.bad.as_deref().unwrap_or("HEAD"), Slot::Step, wanted)?;
+    let base = Checkout::of(flags.good.as_deref().unwrap_or("HEAD"), Slot::Base, build_request)?;
+    let checkout = Checkout::of(flags.bad.as_deref().unwrap_or("HEAD"), Slot::Step, build_request)?;
     let points = if flags.swap.is_empty() {
         commits(&checkout.files, &base.commit, &checkout.commit)?
     } else {
@@ -110,11 +110,11 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn run(&mut self) -> Result<BisectionEnd> {
-        let wanted = &self.config.wanted();
-        output::line(&format!("good: {}", self.points[0].name));
+        let build_request = &self.config.build_request();
+        output::status_escaped(&format!("good: {}", self.points[0].name));
         let good = build_at(&self.points[0], &mut self.base, self.config)?;
-        if let Ok(step) = self.checkout.source(wanted) {
-            self.base.give_packages(wanted, &step);
+        if let Ok(step) = self.checkout.source(build_request) {
+            self.base.share_built_packages(build_request, &step);
         }
         let last = self.points.len() - 1;
         if self.step(last, &good)? != Some(Outcome::Regressed) {
@@ -153,7 +153,7 @@ impl Search<'_> {
     /// How a point compares with the good one; `None` where that is not known.
     fn step(&mut self, at: usize, good: &Program) -> Result<Option<Outcome>> {
         let name = self.points[at].name.clone();
-        output::line(&format!("step {}: {name}", self.steps.len() + 1));
+        output::status_escaped(&format!("step {}: {name}", self.steps.len() + 1));
         let measured = self.measure_step(at, good);
         progress::ensure_not_cancelled()?;
         let step = judged(name, &measured);
@@ -180,7 +180,7 @@ impl Search<'_> {
     /// laid out alike, and nothing timed that runs none of what changed.
     fn confirm(&mut self, (before, found): (usize, usize)) -> Result<BisectionEnd> {
         let name = self.points[found].name.clone();
-        output::line(&format!("{name}, against the one before it"));
+        output::status_escaped(&format!("{name}, against the one before it"));
         let mut measured = self.measure_as_gate(before, found);
         progress::ensure_not_cancelled()?;
         self.explained = measured.as_mut().ok().and_then(|receipt| receipt.explained.pop());
@@ -192,8 +192,8 @@ impl Search<'_> {
     fn measure_as_gate(&mut self, before: usize, found: usize) -> Result<PairedReceipt> {
         let base = build_at(&self.points[before], &mut self.base, self.config)?;
         let head = build_at(&self.points[found], &mut self.checkout, self.config)?;
-        let (wanted, before, found) = (&self.config.wanted(), &self.base, &self.checkout);
-        let sources = Sources { base: Some(before.source(wanted)?), head: Some(found.source(wanted)?) };
+        let (build_request, before, found) = (&self.config.build_request(), &self.base, &self.checkout);
+        let sources = Sources { base: Some(before.source(build_request)?), head: Some(found.source(build_request)?) };
         let commit = (before.commit != found.commit).then_some(before.commit.as_str());
         let code_difference = same_code::of_checkouts((&base, &head), &sources, commit, &found.folder()?);
         let request = self.request(base, head, code_difference.code)?;
@@ -284,15 +284,15 @@ fn versions(names: &[String], versions: &[String], commit: &str) -> Result<Vec<P
 
 /// Turns `checkout` to a point, and builds it there.
 fn build_at(point: &Point, checkout: &mut Checkout, config: &Config) -> Result<Program> {
-    let wanted = &config.wanted();
+    let build_request = &config.build_request();
     if checkout.commit != point.commit || !point.swaps.is_empty() {
-        checkout.turn_to(&point.commit, wanted)?;
+        checkout.turn_to(&point.commit, build_request)?;
     }
     if !point.swaps.is_empty() {
         checkout.change = Some(point.name.clone());
         swap::apply(&point.swaps, checkout, true)?;
     }
-    checkout.build(wanted, false)
+    checkout.build(build_request, false)
 }
 
 #[cfg(test)]

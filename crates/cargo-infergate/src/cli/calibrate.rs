@@ -99,7 +99,7 @@ pub fn run(options: &Calibrate, config: &Config) -> Result<i32> {
     };
     let summary = summarise(&calibration);
     output::report(&calibration::text(&calibration, &summary));
-    output::line(&format!("calibration: {}", out.display()));
+    output::status_escaped(&format!("calibration: {}", out.display()));
     outputs::json(options.json.as_deref(), &summary);
     Ok(code)
 }
@@ -116,22 +116,22 @@ struct Builds {
 
 impl Builds {
     fn of(config: &Config, options: &Calibrate) -> Result<Self> {
-        let wanted = &config.wanted();
+        let build_request = &config.build_request();
         if let Some(worker) = &options.worker {
             let base = WorkerFile::open(options.other_worker.as_ref().unwrap_or(worker))?;
             return Ok(Self { base, head: WorkerFile::open(worker)?, alike: None, _checkout: None });
         }
-        let source = Source::here(wanted)?;
+        let source = Source::here(build_request)?;
         let built = Program { commit: None, dirty: None, ..source.build()? };
         let head = built.open()?;
         let Some(revision) = &options.against else {
             return Ok(Self { base: head.clone(), head, alike: None, _checkout: None });
         };
-        let (checkout, _) = Checkouts::default().base(revision, wanted)?;
-        let base = checkout.build(wanted, false)?;
-        let sources = Sources { base: Some(checkout.source(wanted)?), head: Some(source) };
+        let (checkout, _) = Checkouts::default().base(revision, build_request)?;
+        let base = checkout.build(build_request, false)?;
+        let sources = Sources { base: Some(checkout.source(build_request)?), head: Some(source) };
         let alike = sources.alike((&base, &built), config.measured.seed)?;
-        let alike = alike.map_err(|why| output::line(&why)).ok();
+        let alike = alike.map_err(|why| output::status_escaped(&why)).ok();
         Ok(Self { base: base.open()?, head, alike, _checkout: Some(checkout) })
     }
 }

@@ -10,7 +10,7 @@ use clap::Args;
 
 use infergate_build::git::git;
 use infergate_build::origin::{origin, own_source};
-use infergate_build::run_captured::{self, Shown};
+use infergate_build::run_captured::{self, Echo};
 use infergate_build::watcher::remove_own_variables;
 use infergate_build::{cargo_settings, checkout, lock_file, output, progress};
 use infergate_core::process::this_program;
@@ -96,11 +96,11 @@ pub fn run(options: &Demo) -> Result<i32> {
     let mut changes = Vec::new();
     let outcome = try_all(&engine, &mut changes);
     if options.keep {
-        output::line(&format!("kept: {}", engine.display()));
+        output::status_escaped(&format!("kept: {}", engine.display()));
     }
     if progress::is_cancelled() {
         // Whatever failed last failed because of that.
-        output::say(&format!("interrupted after {} of {} changes", changes.len(), CHANGES.len()));
+        output::status(&format!("interrupted after {} of {} changes", changes.len(), CHANGES.len()));
         return Ok(Outcome::Partial.exit_code());
     }
     outcome?;
@@ -125,9 +125,9 @@ fn text(changes: &[ChangeResult]) -> String {
 /// Makes the engine and gates each change; `changes` holds what was tried.
 fn try_all(engine: &Path, changes: &mut Vec<ChangeResult>) -> Result<()> {
     create_repository(engine)?;
-    output::say("the first gate builds infergate and criterion: some minutes");
+    output::status("the first gate builds infergate and criterion: some minutes");
     for (at, change) in CHANGES.iter().enumerate() {
-        output::say(&format!("demo {} of {}: {}", at + 1, CHANGES.len(), change.name));
+        output::status(&format!("demo {} of {}: {}", at + 1, CHANGES.len(), change.name));
         changes.push(gate_change(change, engine)?);
     }
     Ok(())
@@ -186,7 +186,7 @@ fn gate_change(change: &'static Change, engine: &Path) -> Result<ChangeResult> {
     gate.args(["gate", "--against", "base", "--cases", CASE, "--base-folder", "../base", "--json"]).arg(&json);
     gate.current_dir(engine).env_remove("CARGO_TARGET_DIR");
     remove_own_variables(&mut gate);
-    let gate = run_captured::run(gate, Shown::Stderr)?;
+    let gate = run_captured::run(gate, Echo::Stderr)?;
     let exit_code = gate.status.code();
     ensure!(exit_code != Some(Outcome::Failed.exit_code()), "{}: the gate failed; its output is above", change.name);
     let found = read::<Verdict>(&json).ok().map(|verdict| {

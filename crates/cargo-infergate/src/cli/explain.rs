@@ -65,7 +65,10 @@ pub fn print_unmatched(receipt: &PairedReceipt, named: &[String]) {
     let timed: Vec<Case> = receipt.timed().map(|case| case.id).collect();
     for pattern in named {
         if choose_benches(std::slice::from_ref(pattern), &timed).is_err() {
-            output::line(&format!("--explain {pattern}: names none of the {} cases that were timed", timed.len()));
+            output::status_escaped(&format!(
+                "--explain {pattern}: names none of the {} cases that were timed",
+                timed.len()
+            ));
         }
     }
 }

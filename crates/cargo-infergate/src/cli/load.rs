@@ -107,7 +107,7 @@ pub fn run(options: &Load, keys: &Layer) -> Result<i32> {
     let inputs = Inputs { load: Some(receipt), verdict, ..pages::inputs() };
     show(&inputs, is_judged || code != 0);
     if is_kept {
-        output::line(&format!("receipt: {}", out.display()));
+        output::status_escaped(&format!("receipt: {}", out.display()));
     }
     if !is_judged {
         return Ok(code);
@@ -245,7 +245,7 @@ impl Run<'_> {
         let stop = Some(plan.progress_stop());
         let outcome = self.drawn(&label, stop, &live, |target| target.run_level(&plan, &live))?;
         if let Some(words) = live.words.get().filter(|words| **words != self.words) {
-            self.line.above(|| output::line(&format!("the server says: {words}")));
+            self.line.above(|| output::status_escaped(&format!("the server says: {words}")));
             self.words.clone_from(words);
         }
         if let Some((target, why)) = live.refused.get() {

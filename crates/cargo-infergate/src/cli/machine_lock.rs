@@ -44,7 +44,7 @@ pub fn take_by(wait: &Wait, lock: TryLock) -> Result<Option<File>> {
         Ok(file) => file,
         Err(error) => {
             let text = "is no lock, and whether others measure here is not known";
-            output::say_why(&format!("{}: {text}", place.display()), &error.into());
+            output::warn(&format!("{}: {text}", place.display()), &error.into());
             return Ok(None);
         }
     };
@@ -59,7 +59,7 @@ pub fn wait_for(file: &File, lock: TryLock, message: &str) -> Result<()> {
     while matches!(lock(file), Err(TryLockError::WouldBlock)) {
         progress::ensure_not_cancelled()?;
         if !is_announced {
-            output::say(message);
+            output::status(message);
             is_announced = true;
         }
         thread::sleep(POLL);

@@ -72,12 +72,14 @@ pub fn measure(
     let (broken, found) = (&run.receipt().broken, &run.receipt().notes[request.notes.len()..]);
     // Where nothing is timed, the verdict follows at once and says it.
     for message in broken.iter().cloned().chain(found.iter().map(words::note)).filter(|_| is_timed(&run)) {
-        line.above(|| output::line(&message));
+        line.above(|| output::status_escaped(&message));
     }
     let all = open_cases(run.receipt());
     let left_out = all.len() - run.fit_to_budget(&all).len();
     if left_out > 0 {
-        line.above(|| output::line(&format!("--budget: too little for {left_out} of the cases; they are not timed")));
+        line.above(|| {
+            output::status_escaped(&format!("--budget: too little for {left_out} of the cases; they are not timed"))
+        });
     }
     let look = |receipt: &PairedReceipt| {
         if request.quick {

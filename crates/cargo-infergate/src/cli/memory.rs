@@ -59,10 +59,10 @@ pub fn run(options: &Memory, config: &Config) -> Result<i32> {
     outputs::remove_previous(&out)?;
     preflight::check(config)?;
     let _lock = machine_lock::take(&options.wait)?;
-    let worker = match bench_target::memory_worker(&config.wanted(), options.worker.clone())? {
+    let worker = match bench_target::memory_worker(&config.build_request(), options.worker.clone())? {
         Some(worker) => worker,
         // A timed worker is not counted, and its resident set shows all the same.
-        None => bench_target::worker(&config.wanted(), None)?,
+        None => bench_target::worker(&config.build_request(), None)?,
     };
     let receipt = follow(config, worker, &config.measured.cases, config.measured.memory.runs, Some(&out))?;
     let verdict = Verdict::of(judge(&receipt.memory), Vec::new());
@@ -98,10 +98,14 @@ impl Follower {
 /// As [`bench_target::Source::build`].
 pub fn worker(config: &Config, given: &Workers, timed: &Program, runs: usize) -> Result<Option<Follower>> {
     if given.memory_worker.is_none() && given.worker.is_some() {
-        output::say("no counters and no memory phase: give --memory-worker in addition to --worker");
+        output::status("no counters and no memory phase: give --memory-worker in addition to --worker");
         return Ok(None);
     }
-    Ok(Follower::or_timed(bench_target::memory_worker(&config.wanted(), given.memory_worker.clone())?, timed, runs))
+    Ok(Follower::or_timed(
+        bench_target::memory_worker(&config.build_request(), given.memory_worker.clone())?,
+        timed,
+        runs,
+    ))
 }
 
 /// Counts the cases of `receipt` and follows `runs` runs; both become a part of it.
@@ -161,7 +165,7 @@ pub fn attach_to_pair(
                 ensure_same_output(receipt, Side::Base, &phase.counted);
                 (receipt.base.counted, receipt.base.held) = (phase.counted, phase.held);
             }
-            Err(error) => output::say_why("base is not counted", &error),
+            Err(error) => output::warn("base is not counted", &error),
         }
     }
     let Some(head) = head else { return Ok(()) };
@@ -182,7 +186,7 @@ pub fn attach_to_pair(
             Ok(again) => again,
             // Times stay. A rise that is not looked into does not pass.
             Err(error) => {
-                output::say_why(&format!("{} is not looked at again", side.name()), &error);
+                output::warn(&format!("{} is not looked at again", side.name()), &error);
                 receipt.partial = true;
                 return None;
             }
@@ -214,16 +218,18 @@ fn follow_judged(
         if cases.iter().all(|case| case.phase() == Phase::Bench) {
             return Ok(None);
         }
-        output::line("no bench target 'memory': allocations are not counted, leaks are looked for in the resident set");
+        output::status_escaped(
+            "no bench target 'memory': allocations are not counted, leaks are looked for in the resident set",
+        );
         if let Err(error) = config.measured.memory.case.ensure_fits(context_tokens) {
-            output::say_why("no leak is looked for: memory.case", &error);
+            output::warn("no leak is looked for: memory.case", &error);
             return Ok(None);
         }
     }
     match follow(config, worker.program, &names(cases), runs, None) {
         // A worker that somebody wrote needs no more than it can.
         Err(error) if is_timed && matches!(WorkerError::find(&error), Some(WorkerError::Refused(_))) => {
-            output::say_why("no leak is looked for", &error);
+            output::warn("no leak is looked for", &error);
             Ok(None)
         }
         phase => phase.map(Some),

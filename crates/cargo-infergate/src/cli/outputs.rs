@@ -83,14 +83,14 @@ impl<'a> Kept<'a> {
         match write_json(self.path, document) {
             Ok(()) => self.has_some.set(true),
             Err(_) if self.has_warned.replace(true) => {}
-            Err(error) => output::say_why("not kept yet", &error),
+            Err(error) => output::warn("not kept yet", &error),
         }
     }
 
     /// Says where it is what a run that failed had measured, unless that is nothing.
     pub fn print_where(&self) {
         if self.has_some.get() {
-            output::line(&format!("what was measured before is kept in {}", self.path.display()));
+            output::status_escaped(&format!("what was measured before is kept in {}", self.path.display()));
         }
     }
 }
@@ -102,14 +102,14 @@ pub fn exit_code_of_measuring(partial: bool, invalid: &[String]) -> i32 {
 
 /// Whether a file that was asked for is written; says why it is not. One that cannot be written stops no other, and is no success.
 pub fn is_written(outcome: Result<()>) -> bool {
-    outcome.inspect_err(output::lost).is_ok()
+    outcome.inspect_err(output::write_failed).is_ok()
 }
 
 /// Writes a receipt, and says where it is.
 pub fn receipt<T: Serialize>(path: &Path, receipt: &T, is_partial: bool) {
     if is_written(write_json(path, receipt)) {
         let kept = if is_partial { "interrupted; what was measured is kept in" } else { "receipt:" };
-        output::line(&format!("{kept} {}", path.display()));
+        output::status_escaped(&format!("{kept} {}", path.display()));
     }
 }
 

@@ -81,7 +81,7 @@ pub fn write(folder: &Path, inputs: &Inputs, formats: &[String], read: &[PathBuf
     let (pictures, mut shown): (Vec<String>, Vec<String>) = written.into_iter().partition(|name| name.contains('/'));
     shown.extend((!pictures.is_empty()).then(|| many(pictures.len(), "picture")));
     if !shown.is_empty() {
-        output::line(&format!("report: {} ({})", folder.display(), shown.join(", ")));
+        output::status_escaped(&format!("report: {} ({})", folder.display(), shown.join(", ")));
     }
     failed.map_or(Ok(()), Err)
 }

@@ -72,7 +72,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     let config = &mut settings.config;
     config.bench.clone_from(benches.first().context("there is no bench target")?);
     git::make_ignored(&config.measured.target_folder())?;
-    if !chosen.are_criterions {
+    if !chosen.are_criterion_or_divan {
         preflight::targets(config, !is_of_benches)?;
     } else if !std::mem::take(&mut config.policy.targets).is_empty() {
         // They may be of an engine that the same file is for.
@@ -81,11 +81,11 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     }
     let checkouts = Checkouts::default();
     if let (Some(head), Some(revision)) = (&workspace, revision) {
-        let base = checkouts.of(revision, &config.wanted())?.workspace();
+        let base = checkouts.of(revision, &config.build_request())?.workspace();
         let removed = base.map(|base| bench_choice::removed_targets(&chosen, &wanted_bench, &base, head));
         chosen.skipped.extend(removed.unwrap_or_default());
     }
-    chosen.skipped.iter().for_each(|line| output::line(line));
+    chosen.skipped.iter().for_each(|line| output::status_escaped(line));
     let explaining = (!flags.no_explain).then(|| {
         let edited = revision.and_then(|revision| Edited::between(here, revision, None).ok());
         Explaining { named: flags.explain.clone(), edited }
@@ -115,7 +115,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
 /// The settings of this gate; for servers also those of their scenarios. Prints at once what head changes of them.
 fn settings(gate: &Gate, config: &Config) -> Result<GateSettings> {
     let mut settings = GateSettings::against(gate.paired.against.as_deref(), gate, config)?;
-    settings.notes.iter().for_each(|note| output::line(&words::note(note)));
+    settings.notes.iter().for_each(|note| output::status_escaped(&words::note(note)));
     if gate.paired.is_of_servers() {
         settings.notes.extend(launched_workers::notes(config));
         let measured = &mut settings.config.measured;
@@ -168,10 +168,10 @@ fn conclude(gate: &Gate, receipt: PairedReceipt, policy: &Policy, out: Option<&P
     // Before anything is written, which may fail.
     output::print_verdict(&paired::verdict(&receipt, &verdict));
     if let Some(out) = out {
-        output::line(&paired::took(&receipt.took));
+        output::status_escaped(&paired::took(&receipt.took));
         let kept = fit_to_upload(receipt.clone(), MOST_UPLOADED_BYTES).and_then(|receipt| write_json(out, &receipt));
         if outputs::is_written(kept) {
-            output::line(&format!("receipt: {}", out.display()));
+            output::status_escaped(&format!("receipt: {}", out.display()));
         }
     }
     let inputs = Inputs { paired: Some(receipt), verdict: Some(verdict), ..pages::inputs() };

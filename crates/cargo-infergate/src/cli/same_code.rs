@@ -37,7 +37,7 @@ pub fn compare_code(flags: &Paired, config: &Config, sides: &BuiltPair) -> CodeD
     let compared = match sides.sources.compare(&sides.base, &sides.head) {
         Ok(compared) => compared,
         Err(error) => {
-            output::say_why("machine code was not compared", &error);
+            output::warn("machine code was not compared", &error);
             return CodeDifference::default();
         }
     };

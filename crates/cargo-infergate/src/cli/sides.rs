@@ -88,11 +88,11 @@ pub fn build(gate: &Gate, config: &Config, checkouts: &Checkouts) -> Result<Buil
 /// Called after a bench target failed to build. `Some(true)`: base fails, and head may fail too. `Some(false)`: only
 /// head fails. If base has no such target, head's failure counts as head's alone. `None`: both sides build.
 pub fn fails_in_base(gate: &Gate, config: &Config, checkouts: &Checkouts) -> Option<bool> {
-    let wanted = &config.wanted();
+    let build_request = &config.build_request();
     // HEAD as it is stands in base's place.
     let revision = gate.paired.against.as_deref().unwrap_or("HEAD");
-    let here = Source::here(wanted).ok()?;
-    let Ok(checkout) = checkouts.of(revision, wanted) else { return Some(true) };
+    let here = Source::here(build_request).ok()?;
+    let Ok(checkout) = checkouts.of(revision, build_request) else { return Some(true) };
     let lacks = checkout.workspace().is_ok_and(|base| base.with_bench(&config.bench).is_empty());
     let base = base(&checkout, &here, config);
     let replace = base.as_ref().map_or(here.needs_replacement(), |(_, replace)| *replace);
@@ -104,16 +104,16 @@ pub fn fails_in_base(gate: &Gate, config: &Config, checkouts: &Checkouts) -> Opt
 /// Builds base's worker. Also gives whether criterion is replaced: plain criterion is no worker. If a package has both criterion and
 /// infergate, its built bench target shows which it is.
 fn base(checkout: &Checkout, here: &Source, config: &Config) -> Result<(Program, bool)> {
-    let wanted = &config.wanted();
-    let (replace, takes_plain) = (here.needs_replacement(), here.workspace.takes(&config.bench, &is_plain));
-    if takes_plain {
+    let build_request = &config.build_request();
+    let (replace, depends_on_plain) = (here.needs_replacement(), here.workspace.depends_on(&config.bench, &is_plain));
+    if depends_on_plain {
         checkout.take_lock_file(&here.workspace.lock_file())?;
     }
-    let built = checkout.build(wanted, replace)?;
-    if replace || !takes_plain || is_worker(&built, config)? {
+    let built = checkout.build(build_request, replace)?;
+    if replace || !depends_on_plain || is_worker(&built, config)? {
         return Ok((built, replace));
     }
-    Ok((checkout.build(wanted, true)?, true))
+    Ok((checkout.build(build_request, true)?, true))
 }
 
 /// Builds head's worker; where criterion is replaced in a checkout, which it gives, too.
@@ -123,20 +123,20 @@ fn head(
     checkouts: &Checkouts,
     (base, replace): (&Checkout, bool),
 ) -> Result<(Program, Option<Rc<Checkout>>)> {
-    let wanted = &config.wanted();
+    let build_request = &config.build_request();
     if !replace {
-        base.give_packages(wanted, here);
+        base.share_built_packages(build_request, here);
         let built = here.build()?;
-        if !here.workspace.takes(&config.bench, &is_plain) || is_worker(&built, config)? {
+        if !here.workspace.depends_on(&config.bench, &is_plain) || is_worker(&built, config)? {
             return Ok((built, None));
         }
     }
-    let checkout = checkouts.get(Slot::Head, wanted, || Checkout::of_working_tree(wanted))?;
+    let checkout = checkouts.get(Slot::Head, build_request, || Checkout::of_working_tree(build_request))?;
     for lock_file in [here.workspace.lock_file(), base.workspace()?.lock_file()] {
         checkout.take_lock_file(&lock_file)?;
     }
-    base.give_packages(wanted, &checkout.source(wanted)?);
-    Ok((checkout.build(wanted, true)?, Some(checkout)))
+    base.share_built_packages(build_request, &checkout.source(build_request)?);
+    Ok((checkout.build(build_request, true)?, Some(checkout)))
 }
 
 /// Whether a program answers as a worker.
@@ -161,57 +161,57 @@ fn note_if_base_is_ahead(revision: &str, commit: &str) -> Option<Note> {
 
 /// Builds the revision first, then the working tree, so that head's build scripts cannot touch base's build.
 fn against(revision: &str, gate: &Gate, config: &Config, checkouts: &Checkouts) -> Result<BuiltPair> {
-    let wanted = &config.wanted();
+    let build_request = &config.build_request();
     // What cannot be built at all should not cost the other build first: the revision is checked before anything is compiled.
-    let (checkout, with_heads_benches) = checkouts.base(revision, wanted)?;
+    let (checkout, with_heads_benches) = checkouts.base(revision, build_request)?;
     let mut notes = Vec::from_iter(note_if_base_is_ahead(revision, &checkout.commit));
     if let Some(with_heads_benches) = with_heads_benches {
-        output::line(&with_heads_benches);
+        output::status_escaped(&with_heads_benches);
         notes.push(Note::from(with_heads_benches));
     }
-    let here = Source::here(wanted)?;
-    let left_behind = checkout.settings_left_behind()?;
-    if left_behind == Some(true) && !here.needs_replacement() {
+    let here = Source::here(build_request)?;
+    let not_in_checkout = checkout.settings_not_in_checkout()?;
+    if not_in_checkout == Some(true) && !here.needs_replacement() {
         // Head is built in place, with them.
-        return Err(WorkerError::NotComparable(profiles::LEFT_BEHIND.to_owned()).into());
+        return Err(WorkerError::NotComparable(profiles::SETTINGS_NOT_IN_CHECKOUT.to_owned()).into());
     }
     // Before any code of head runs, its build scripts among it.
     let (base, replace) = base(&checkout, &here, config)?;
     // Where head's benches are plain criterion, a target named `memory` is one of them and has no memory phase.
     // Otherwise base's memory target is built even if head deleted its own, so that a pull request cannot escape the
     // count by deleting it.
-    let base_memory = if replace { None } else { checkout.source(wanted)?.build_memory()? };
+    let base_memory = if replace { None } else { checkout.source(build_request)?.build_memory()? };
     let opened = std::iter::once(&base).chain(&base_memory).map(Program::open).collect::<Result<Vec<_>, _>>()?;
     let (head, head_checkout) = head(&here, config, checkouts, (&checkout, replace))?;
     let (base_memory, head_memory, head_source) = match &head_checkout {
         Some(head) => {
             let front = "both sides were built in checkouts in which infergate stands for criterion";
             notes.push(Note::from(front));
-            (None, None, head.source(wanted)?)
+            (None, None, head.source(build_request)?)
         }
         None => (base_memory, memory::worker(config, &gate.workers, &head, config.measured.memory.runs)?, here),
     };
     opened.iter().try_for_each(WorkerFile::ensure_unchanged)?;
-    notes.extend(build_notes(&checkout, &head_source, left_behind)?);
-    let sources = Sources { base: Some(checkout.source(wanted)?), head: Some(head_source) };
+    notes.extend(build_notes(&checkout, &head_source, not_in_checkout)?);
+    let sources = Sources { base: Some(checkout.source(build_request)?), head: Some(head_source) };
     let checkouts = std::iter::once(checkout).chain(head_checkout).collect();
     Ok(BuiltPair { base, head, base_memory, head_memory, sources, notes, _checkouts: checkouts })
 }
 
 /// Notes of what differs in how cargo builds both: dependencies, profiles, settings.
-fn build_notes(base: &Checkout, head: &Source, left_behind: Option<bool>) -> Result<Vec<Note>> {
+fn build_notes(base: &Checkout, head: &Source, not_in_checkout: Option<bool>) -> Result<Vec<Note>> {
     let (was, is) = (base.workspace()?, &head.workspace);
     let found = [
         base.dependencies(&is.lock_file())?,
         profiles::difference(&was.manifest(), &is.manifest()),
-        left_behind.map(|_| profiles::LEFT_BEHIND.to_owned()),
+        not_in_checkout.map(|_| profiles::SETTINGS_NOT_IN_CHECKOUT.to_owned()),
     ];
     Ok(found.into_iter().flatten().map(Note::from).collect())
 }
 
 /// Builds the working tree and a revision by the user's own command.
 fn by_command(revision: &str, config: &Config, is_server: bool) -> Result<BuiltPair> {
-    let checkout = Checkout::of(revision, Slot::Base, &config.wanted())?;
+    let checkout = Checkout::of(revision, Slot::Base, &config.build_request())?;
     let commit = (Some(checkout.commit.clone()), Some(false));
     let base = launched_workers::build_launched(config, is_server, &checkout.folder()?, "base", commit)?;
     let opened = base.open()?;
@@ -223,7 +223,7 @@ fn by_command(revision: &str, config: &Config, is_server: bool) -> Result<BuiltP
 
 /// Builds HEAD twice: as it is, and on other dependencies or by another toolchain.
 fn two_builds_of_head(flags: &Paired, config: &Config, checkouts: &Checkouts) -> Result<BuiltPair> {
-    let wanted = &config.wanted();
+    let build_request = &config.build_request();
     let swaps = flags.swap.iter().map(|swap| swap::Swap::parse(swap)).collect::<Result<Vec<_>>>()?;
     let mut notes = Vec::new();
     if !git(Path::new("."), &["status", "--porcelain", "--untracked-files=no"])?.is_empty() {
@@ -237,22 +237,22 @@ fn two_builds_of_head(flags: &Paired, config: &Config, checkouts: &Checkouts) ->
         }
         None => format!("--swap {}", flags.swap.join(" --swap ")),
     };
-    let checkout = checkouts.of("HEAD", wanted)?;
-    let changed = checkouts.get(Slot::Swap, wanted, || {
-        let mut changed = Checkout::of("HEAD", Slot::Swap, wanted)?;
+    let checkout = checkouts.of("HEAD", build_request)?;
+    let changed = checkouts.get(Slot::Swap, build_request, || {
+        let mut changed = Checkout::of("HEAD", Slot::Swap, build_request)?;
         if !swaps.is_empty() {
             swap::apply(&swaps, &changed, false)?;
         }
         (changed.change, changed.toolchain) = (Some(change), flags.toolchain.clone());
         Ok(changed)
     })?;
-    let base = checkout.build(wanted, false)?;
-    let (source, changed_source) = (checkout.source(wanted)?, changed.source(wanted)?);
-    checkout.give_packages(wanted, &changed_source);
-    let head = changed.build(wanted, false)?;
+    let base = checkout.build(build_request, false)?;
+    let (source, changed_source) = (checkout.source(build_request)?, changed.source(build_request)?);
+    checkout.share_built_packages(build_request, &changed_source);
+    let head = changed.build(build_request, false)?;
     let base_memory = source.build_memory()?;
     let head_memory = Follower::or_timed(changed_source.build_memory()?, &head, config.measured.memory.runs);
-    notes.extend(build_notes(&checkout, &changed_source, checkout.settings_left_behind()?)?);
+    notes.extend(build_notes(&checkout, &changed_source, checkout.settings_not_in_checkout()?)?);
     let sources = Sources { base: Some(source), head: Some(changed_source) };
     Ok(BuiltPair { base, head, base_memory, head_memory, sources, notes, _checkouts: vec![checkout, changed] })
 }

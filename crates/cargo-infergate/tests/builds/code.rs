@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use infergate_build::code::sides::{Addresses, compared};
+use infergate_build::code::linked::{Addresses, match_units};
 use infergate_build::code::units::Units;
 use infergate_build::code::{Changed, Comparison, compare, loads_same_bytes};
 use infergate_build::relink::Linker;
@@ -166,7 +166,7 @@ fn what_only_moves_is_not_counted_among_the_changed() {
         let shuffled = format!("-Clink-arg=-Wl,--shuffle-sections=.text*={seed}");
         let head = folder.build("shuffled", PROGRAM, &[&shuffled]);
         let moved = difference(&base, &head);
-        assert!(moved.functions.is_empty() && !moved.is_all, "how it is linked is in no function: {moved:?}");
+        assert!(moved.functions.is_empty() && !moved.is_complete, "how it is linked is in no function: {moved:?}");
         let head = folder.build("shuffled", &replaced("number * 3 + 7", "number * 3 + 8"), &[&shuffled]);
         assert_eq!(names(&difference(&base, &head)), ["program::scaled"]);
     }
@@ -185,7 +185,7 @@ fn copies_that_are_numbered_otherwise_are_not_counted_among_the_changed() {
     let base = folder.build("base", PROGRAM, &["-Clto=fat"]);
     let head = folder.build("head", &format!("{PROGRAM}{padding}"), &["-Clto=fat"]);
     let found = difference(&base, &head);
-    assert_eq!((names(&found), found.is_all), (vec!["program::padding".to_owned()], true));
+    assert_eq!((names(&found), found.is_complete), (vec!["program::padding".to_owned()], true));
 }
 
 /// What no function holds is not missed: what the loader loads.
@@ -195,12 +195,12 @@ fn what_is_in_no_function_is_said_to_be_missing() {
         let folder = Folder::new();
         difference(&folder.build("base", base, &[]), &folder.build("head", head, flags))
     };
-    assert!(changed(PROGRAM, &replaced("as u64 * 9", "as u64 * 8"), &[]).is_all);
-    assert!(!changed(PROGRAM, PROGRAM, &["-Clink-arg=-Wl,--no-as-needed", "-Clink-arg=-lm"]).is_all);
+    assert!(changed(PROGRAM, &replaced("as u64 * 9", "as u64 * 8"), &[]).is_complete);
+    assert!(!changed(PROGRAM, PROGRAM, &["-Clink-arg=-Wl,--no-as-needed", "-Clink-arg=-lm"]).is_complete);
     let each = replaced("// unless", "CELL.with(|cell| cell.set(cell.get() * number));");
     let other = each.replace("const EACH: Cell<u64> = Cell::new(11)", "const EACH: Cell<u64> = Cell::new(12)");
     let of_threads = changed(&each, &other, &[]);
-    assert!(of_threads.is_all && names(&of_threads).contains(&"program::main".to_owned()), "{of_threads:?}");
+    assert!(of_threads.is_complete && names(&of_threads).contains(&"program::main".to_owned()), "{of_threads:?}");
 }
 
 /// A bit changed anywhere in what is linked makes another program, but for notes, what unwinding reads, and paths of panics.
@@ -213,7 +213,7 @@ fn any_bit_counts() {
     let is_other = |head: &[u8]| {
         let read = |object| Units::read(&[object], &mut |_, line| line);
         let Ok(head) = read(head) else { return true };
-        let sides = compared([read(base).expect("units"), head], [Addresses::new(), Addresses::new()]);
+        let sides = match_units([read(base).expect("units"), head], [Addresses::new(), Addresses::new()]);
         let [mut was, mut is] = sides.map(|side| side.hashes);
         was.sort_unstable();
         is.sort_unstable();

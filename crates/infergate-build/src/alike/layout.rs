@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use crate::code::sides::Linked;
+use crate::code::linked::Linked;
 use crate::code::units::{Kind, SectionId};
 
 const LINE_BYTES: u64 = 64;

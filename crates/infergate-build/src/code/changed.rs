@@ -3,13 +3,13 @@
 //! The compiler adds hashes of crates and types to names. If both sides have a name with its hash, that is one function. Otherwise all
 //! functions of the same name without hash are compared together.
 //!
-//! Cases are watched for the functions that changed, so none may be missing: [`Changed::is_all`] is false if something differs that is
+//! Cases are watched for the functions that changed, so none may be missing: [`Changed::is_complete`] is false if something differs that is
 //! in no function.
 
 use std::collections::BTreeSet;
 
+use super::linked::Linked;
 use super::names::readable;
-use super::sides::Linked;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedFunction {
@@ -29,7 +29,7 @@ pub struct Changed {
     /// side lacks, before those that only refer to something else.
     pub functions: Vec<ChangedFunction>,
     /// Whether nothing else differs that could change what a program does.
-    pub is_all: bool,
+    pub is_complete: bool,
 }
 
 impl Changed {
@@ -37,7 +37,7 @@ impl Changed {
     pub fn between([base, head]: &[Linked; 2]) -> Self {
         let names: BTreeSet<&String> = base.functions.keys().chain(head.functions.keys()).collect();
         let mut changed = Vec::new();
-        let mut is_all = base.unnamed_hashes() == head.unnamed_hashes();
+        let mut is_complete = base.unnamed_hashes() == head.unnamed_hashes();
         for shared_name in names {
             let [removed, new] = [[base, head], [head, base]].map(|sides| only_in(sides, shared_name));
             let own_hashes = |side: &Linked, functions: &[usize]| -> BTreeSet<u64> {
@@ -48,7 +48,7 @@ impl Changed {
             // Or a method of a trait, which is named `<Type as Trait>::method`.
             let is_of_std = ["core::", "alloc::", "std::", "<"].iter().any(|start| name.starts_with(start));
             // A part that is split off a function can be entered in the middle, where nobody watches.
-            is_all &= !name.contains(".cold") || removed.is_empty() && new.is_empty();
+            is_complete &= !name.contains(".cold") || removed.is_empty() && new.is_empty();
             let (mut in_base, mut in_head) = (base.places(&removed).into_iter(), head.places(&new).into_iter());
             loop {
                 let (base, head) = (in_base.next(), in_head.next());
@@ -60,7 +60,7 @@ impl Changed {
             }
         }
         changed.sort_by_key(|(rank, _)| *rank);
-        Self { functions: changed.into_iter().map(|(_, function)| function).collect(), is_all }
+        Self { functions: changed.into_iter().map(|(_, function)| function).collect(), is_complete }
     }
 }
 

@@ -323,10 +323,10 @@ impl<'data> Units<'data> {
             _ if is_of_section => self.unit_at(&section.units, at.saturating_add_signed(addend + from_end)),
             _ => self.unit_at(&section.units, at),
         };
-        let behind = at as i64 + addend - self.all[unit].start as i64;
-        let is_within = section.as_one_unit.is_some_and(|whole| whole != unit) && behind != -from_end;
+        let distance = at as i64 + addend - self.all[unit].start as i64;
+        let is_within = section.as_one_unit.is_some_and(|whole| whole != unit) && distance != -from_end;
         let last = if is_within { (unit + 1).min(section.units.end - 1) } else { unit };
-        (unit..=last).map(|unit| (Target::Unit(unit), behind)).collect()
+        (unit..=last).map(|unit| (Target::Unit(unit), distance)).collect()
     }
 
     /// The source, the line in head and the column, if this is the location of a panic, which the compiler makes of a pointer to the source's

@@ -34,7 +34,7 @@ pub fn end_children() -> Result<()> {
 
 /// Signals every child of this process, and those that become its children by that. Gives those that do not end; it is looked so often,
 /// and at once while there are new ones: each may start the next and end.
-fn signal_children(signal: i32, look: Duration) -> Vec<i32> {
+fn signal_children(signal: i32, pause: Duration) -> Vec<i32> {
     let begun = Instant::now();
     let mut signalled = Vec::new();
     while has_children() {
@@ -53,7 +53,7 @@ fn signal_children(signal: i32, look: Duration) -> Vec<i32> {
         // A number of an earlier look may be a new child's by now.
         signalled = children;
         if is_quiet {
-            thread::sleep(look);
+            thread::sleep(pause);
         }
     }
     Vec::new()

@@ -142,7 +142,7 @@ fn worker(options: &Load, config: &Config, spec: &str) -> Result<(Program, LoadR
         spec.clone_into(&mut config.measured.model);
     }
     preflight::check(&config)?;
-    let program = bench_target::worker(&config.wanted(), options.worker.clone())?;
+    let program = bench_target::worker(&config.build_request(), options.worker.clone())?;
     progress::ensure_not_cancelled()?;
     Ok((program, config.measured.load_request()))
 }

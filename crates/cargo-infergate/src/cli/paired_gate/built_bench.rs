@@ -56,7 +56,7 @@ impl FailedTargets {
             None => (&mut self.in_head, ""),
         };
         let why = |why: String| format!("bench target '{}' is not compared{whose}: {why}", bench.name());
-        output::line(&why(format!("{error:#}")));
+        output::status_escaped(&why(format!("{error:#}")));
         list.push(why(clause(error)));
     }
 

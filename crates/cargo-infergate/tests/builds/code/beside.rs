@@ -52,7 +52,7 @@ fn main() {
 fn a_call_of_another_instance_is_a_change_where_the_crate_has_another_version() {
     let (old, new) = (&["-Cmetadata=1"][..], &["-Cmetadata=2"][..]);
     let same = changed((INSTANCES, old), (&INSTANCES.replace("row::<Wide>(at) ^ 1", "row::<Wide>(at) ^ 2"), new));
-    assert_eq!((names(&same), same.is_all), (vec!["program::warm".to_owned()], true));
+    assert_eq!((names(&same), same.is_complete), (vec!["program::warm".to_owned()], true));
     for (from, to, function) in
         [("process::<Wide>(x)", "process::<Scalar>(x)", "hot"), ("row::<Wide>(at)", "row::<Scalar>(at)", "warm")]
     {
@@ -94,13 +94,13 @@ fn main() {
 fn each_part_of_a_list_is_read_by_whoever_reads_the_list() {
     let found = replaced(LIST, "\"second\", cost: cheap", "\"second\", cost: dear");
     assert_named(&found, "apply");
-    assert!(found.is_all, "{found:?}");
+    assert!(found.is_complete, "{found:?}");
 }
 
 #[test]
 fn data_that_no_function_that_changed_leads_to_is_said_to_be_missing() {
     let found = replaced(LIST, "= begin;", "= begin_otherwise;");
-    assert!(!found.is_all, "{found:?}");
+    assert!(!found.is_complete, "{found:?}");
 }
 
 /// A table that functions take from its beginning, its middle and its end.

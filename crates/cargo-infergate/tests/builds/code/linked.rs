@@ -78,9 +78,9 @@ fn one_more_copy_of_a_function_is_no_change_of_it() {
     let more = COPIES_USED.replace("+ lib::two", "+ lib::three::third(&v) + lib::two");
     let found = changed([COPIED, COPIES_USED], [COPIED, &more]);
     let all = names(&found);
-    assert!(found.is_all && !all.iter().any(|name| name.ends_with("big")), "{found:?}");
+    assert!(found.is_complete && !all.iter().any(|name| name.ends_with("big")), "{found:?}");
     let found = changed([COPIED, COPIES_USED], [&COPIED.replace("% 17", "% 13"), COPIES_USED]);
-    assert!(found.is_all && names(&found).contains(&"lib::big".to_owned()), "{found:?}");
+    assert!(found.is_complete && names(&found).contains(&"lib::big".to_owned()), "{found:?}");
 }
 
 /// Functions of one section that call each other without the linker, as assemblers make them.
@@ -99,7 +99,7 @@ fn functions_of_one_section_change_together() {
         let found = changed(["", ASSEMBLED], ["", &ASSEMBLED.replace(from, to)]);
         let all = names(&found);
         assert!(["first", "second"].iter().all(|name| all.contains(&(*name).to_owned())), "{from}: {found:?}");
-        assert!(!found.is_all, "a label is no function that can be watched");
+        assert!(!found.is_complete, "a label is no function that can be watched");
     }
 }
 

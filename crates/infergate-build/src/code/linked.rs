@@ -48,7 +48,7 @@ pub struct Linked<'data> {
     pub units: Units<'data>,
     /// The name under which both sides know each unit; empty for one without.
     pub names: Vec<String>,
-    /// A hash of what each unit holds, and, once both sides are [`compared`], of what it refers to: the same on both sides for the same unit.
+    /// A hash of what each unit holds and, after [`match_units`], of what it refers to: the same on both sides for the same unit.
     pub hashes: Vec<u64>,
     /// Its functions that the linker took, by name.
     pub functions: BTreeMap<String, Vec<usize>>,
@@ -103,7 +103,7 @@ impl<'data> Linked<'data> {
 }
 
 /// Both, whose units are hashed with what they refer to until no more of both sides are told apart.
-pub fn compared<'data>(units: [Units<'data>; 2], addresses: [Addresses<'data>; 2]) -> [Linked<'data>; 2] {
+pub fn match_units<'data>(units: [Units<'data>; 2], addresses: [Addresses<'data>; 2]) -> [Linked<'data>; 2] {
     let stems = |units: &Units<'data>| -> HashSet<&'data [u8]> {
         units.all.iter().flat_map(|unit| &unit.symbols).map(|symbol| stem(symbol)).collect()
     };
