@@ -261,8 +261,7 @@ impl PairedRun<'_> {
     /// stopped.
     fn note_bad_exit(&mut self, pair: ProcessPair) {
         if let (None, Some(how)) = (pair.base.finish(), pair.head.finish()) {
-            let note =
-                Note::from(format!("head's process does not end well behind its last answer, and base's does: {how}"));
+            let note = Note::from(format!("head's process fails on exit, base's does not: {how}"));
             if !self.receipt.notes.contains(&note) {
                 self.receipt.notes.push(note);
             }

@@ -69,7 +69,7 @@ pub struct Paired {
     /// Compare the server of [server] in infergate.toml, started from both revisions
     #[arg(long, requires = PAIRED, group = SERVERS, conflicts_with_all = ["base_bin", "base_url", "swap", "toolchain"])]
     pub server: bool,
-    /// Server to compare with, started elsewhere; repeatable: time is judged from 4 of each side on
+    /// Server to compare with, started elsewhere; repeatable: time is judged with at least 4 servers a side
     #[arg(long, value_name = "URL", group = SERVERS, requires = "head_url")]
     pub base_url: Vec<String>,
     /// Server to judge, started elsewhere; as often as --base-url
@@ -84,7 +84,7 @@ pub struct Paired {
     /// Measure a few blocks only and say what they show: no verdict, exit code 0
     #[arg(long, requires = PAIRED, conflicts_with_all = ["out", "json", "report", "budget", "shard"])]
     pub quick: bool,
-    /// Measure this share of the cases: 2/8 is the second of eight; `gate --receipt` judges the receipts of all
+    /// Measure this shard of the cases: 2/8 is the second of eight; `gate --receipt` judges the receipts of all
     #[arg(long, value_name = "K/N", requires = PAIRED)]
     pub shard: Option<Shard>,
     /// Whose infergate.toml says limits, targets and cases: base's, or head's [default: base]

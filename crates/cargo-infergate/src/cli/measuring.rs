@@ -15,7 +15,7 @@ use infergate_build::{output, progress};
 use infergate_core::progress::Progress;
 use infergate_judge::paired::{QUICK_BLOCKS, block_noise, of_another_setup, open_cases, own_errors};
 use infergate_receipts::{Calibration, Note, PairedReceipt, Took};
-use infergate_report::words;
+use infergate_report::{units::many, words};
 
 /// What `config` says of a comparison of these two.
 ///
@@ -75,11 +75,10 @@ pub fn measure(
         line.above(|| output::status_escaped(&message));
     }
     let all = open_cases(run.receipt());
-    let left_out = all.len() - run.fit_to_budget(&all).len();
-    if left_out > 0 {
-        line.above(|| {
-            output::status_escaped(&format!("--budget: too little for {left_out} of the cases; they are not timed"))
-        });
+    let dropped = all.len() - run.fit_to_budget(&all).len();
+    if dropped > 0 {
+        let text = format!("--budget: too short for {}; they are not timed", many(dropped, "case"));
+        line.above(|| output::status_escaped(&text));
     }
     let look = |receipt: &PairedReceipt| {
         if request.quick {

@@ -23,8 +23,7 @@ use infergate_core::worker::WorkerError;
 use infergate_judge::paired::{Policy, fit_to_upload, join, judge, merge, quick_estimates};
 use infergate_receipts::{MOST_UPLOADED_BYTES, Note, Outcome, PairedReceipt, read, write_json};
 use infergate_report::inputs::Inputs;
-use infergate_report::paired;
-use infergate_report::words;
+use infergate_report::{paired, words};
 
 /// Builds both sides, measures, judges, prints, and gives the exit code of the verdict.
 pub fn run(options: &Gate, config: &Config) -> Result<i32> {

@@ -62,7 +62,7 @@ pub fn compare_code(flags: &Paired, config: &Config, sides: &BuiltPair) -> CodeD
         return CodeDifference { notes: vec![note], ..CodeDifference::default() };
     }
     let is_same_memory = is_same_memory(sides);
-    let text = "no leak is looked for in the same machine code";
+    let text = "leaks are not checked: the machine code is the same";
     let notes = Vec::from_iter((is_same_memory && sides.head_memory.is_some()).then(|| Note::from(text)));
     CodeDifference { code: Some(CodeRecord::same()), is_same_memory, notes, ..CodeDifference::default() }
 }

@@ -185,8 +185,9 @@ fn against(revision: &str, gate: &Gate, config: &Config, checkouts: &Checkouts) 
     let (head, head_checkout) = head(&here, config, checkouts, (&checkout, replace))?;
     let (base_memory, head_memory, head_source) = match &head_checkout {
         Some(head) => {
-            let front = "both sides were built in checkouts in which infergate stands for criterion";
-            notes.push(Note::from(front));
+            notes.push(Note::from(
+                "both sides were built in checkouts with infergate's drop-in replacement for criterion",
+            ));
             (None, None, head.source(build_request)?)
         }
         None => (base_memory, memory::worker(config, &gate.workers, &head, config.measured.memory.runs)?, here),

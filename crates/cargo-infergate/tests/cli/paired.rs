@@ -41,7 +41,7 @@ pub fn gate(sandbox: &Sandbox, base: &str, head: &str, arguments: &[&str]) -> As
 
 #[test]
 fn a_head_that_ends_badly_is_said_where_base_does_not() {
-    let note = "head's process does not end well behind its last answer, and base's does: exit status: 9";
+    let note = "head's process fails on exit, base's does not: exit status: 9";
     for (base, is_said) in [("fake", true), ("fake+dies-at-end", false)] {
         let sandbox = Sandbox::new();
         let said = stdout(&gate(&sandbox, base, "fake+dies-at-end", &[]).success());

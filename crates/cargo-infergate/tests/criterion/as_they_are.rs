@@ -91,7 +91,7 @@ fn what_is_not_committed_is_gated_and_the_repository_is_left_as_it_is(sandbox: &
     let before = (git(sandbox, &["status", "--porcelain"]), sandbox.path("Cargo.lock").exists());
     let said = gate(sandbox, &[]).code(1);
     assert!(decision(&said).contains("regressed (exit 1): parse/short +10"), "{}", stdout(&said));
-    let note = "both sides were built in checkouts in which infergate stands for criterion";
+    let note = "both sides were built in checkouts with infergate's drop-in replacement for criterion";
     assert!(stdout(&said).contains(note), "{}", stdout(&said));
     let cut = "parse/long long long long";
     assert!(stdout(&said).contains(cut), "{}", stdout(&said));
