@@ -58,7 +58,7 @@ pub struct TimedBuilds {
 /// A paired run that is under way.
 pub struct PairedRun<'a> {
     request: &'a PairedRequest,
-    /// It began with the pilot.
+    /// Started with the pilot.
     clock: MonotonicClock,
     /// Time that does not count against the budget, such as linking.
     unbudgeted_ns: u64,
@@ -67,7 +67,7 @@ pub struct PairedRun<'a> {
     builds: Vec<(WorkerFile, WorkerFile)>,
     /// The two files that both sides are started from, in turn. `None`: each side is started from its own file.
     start_files: Option<StartFiles>,
-    /// How long answers of base and of head may take.
+    /// Time limits of answers, base's and head's.
     timeouts: (Timeouts, Timeouts),
     order: StartOrder,
     pairs: PairPlan,
@@ -75,7 +75,7 @@ pub struct PairedRun<'a> {
     starts_ns: u64,
     /// Whether a block starts all placements.
     starts_all_placements: bool,
-    /// The longest block so far, or the pilot's estimate.
+    /// The time of the longest block so far, or the pilot's estimate, nanoseconds.
     block_ns: u64,
     /// The cases that the budget holds; `None`: all.
     cases_in_budget: Option<Vec<Case>>,
@@ -92,8 +92,8 @@ impl PairedRun<'_> {
         &self.receipt
     }
 
-    /// Takes what is known of each case from a calibration of this machine class in place of the pilot's guess. Before the
-    /// first block only: limits are fixed from then on.
+    /// Uses a calibration's noise of each case in place of the pilot's estimate. Only before the first block: limits are fixed from then
+    /// on.
     pub fn take_noise_of_calibration(&mut self, noise: &[Noise]) {
         for case in self.receipt.cases.iter_mut().filter(|case| case.timed && case.load.is_none()) {
             if let Some(noise) = noise.iter().find(|noise| noise.case == case.id && noise.std.is_some()) {
@@ -102,7 +102,7 @@ impl PairedRun<'_> {
         }
     }
 
-    /// Takes what each case runs of what changed. A case that runs none of it, and whose output is the same, is not timed.
+    /// Records which changed functions each case runs. A case that runs none, and whose output is the same, is not timed.
     pub fn drop_cases_that_run_nothing_changed(&mut self, runs: Vec<CodeRuns>) {
         let Some(code) = &mut self.receipt.code else { return };
         code.runs = runs;
@@ -116,18 +116,18 @@ impl PairedRun<'_> {
         self.block_ns = self.block_ns.min(self.starts_ns + self.pairs.block_ns(&timed, 1) as u64);
     }
 
-    /// What is left of the budget; `None` without one.
+    /// The rest of the budget, nanoseconds; `None` without one.
     fn left_ns(&self) -> Option<u64> {
         let budget_ns = u64::try_from(self.request.budget?.as_nanos()).unwrap_or(u64::MAX);
         Some(budget_ns.saturating_sub(self.clock.now_ns() - self.unbudgeted_ns))
     }
 
-    /// Blocks of the cases in the budget that it still has time for; `None` without one.
+    /// How many blocks the budget still has time for; `None` without one.
     pub fn blocks_in_budget(&self) -> Option<usize> {
         Some((self.left_ns()? / self.block_ns.max(1)) as usize)
     }
 
-    /// Those of `open` that the budget still has time for: where it is too short for a verdict on all of them, the cheapest, at least one.
+    /// The cases of `open` that the budget still has time for. If it is too short for a verdict on all, the cheapest ones, at least one.
     pub fn fit_to_budget(&mut self, open: &[Case]) -> Vec<Case> {
         let mut cases = self.planned(open);
         cases.retain(|case| self.cases_in_budget.as_ref().is_none_or(|taken| taken.contains(&case.id)));
@@ -152,8 +152,8 @@ impl PairedRun<'_> {
         ids(&taken)
     }
 
-    /// Measures blocks until `open` names no case any more. A run that ends before says so in its receipt: `partial` when it was
-    /// cancelled, `out_of_time` when the budget ended.
+    /// Measures blocks until `open` names no case. The receipt of a run that ends earlier is `partial` if it was cancelled and
+    /// `out_of_time` if the budget ended.
     pub fn run(
         mut self,
         open: &dyn Fn(&PairedReceipt) -> Vec<Case>,
@@ -257,8 +257,7 @@ impl PairedRun<'_> {
         Ok(record)
     }
 
-    /// Notes a head that crashes or hangs at its end, if base does not: a server with such an engine could not be
-    /// stopped.
+    /// Notes that head's process crashes or hangs on exit, if base's does not: a server with such an engine could not be stopped.
     fn note_bad_exit(&mut self, pair: ProcessPair) {
         if let (None, Some(how)) = (pair.base.finish(), pair.head.finish()) {
             let note = Note::from(format!("head's process fails on exit, base's does not: {how}"));
@@ -268,7 +267,7 @@ impl PairedRun<'_> {
         }
     }
 
-    /// Whether it is the error of a bench that worked before.
+    /// Whether this is the error of a bench that worked before.
     fn has_stopped_working(&self, error: &WorkerError) -> bool {
         let are_benches = self.receipt.cases.iter().all(|case| case.id.phase() == Phase::Bench);
         let has_worked = self.request.is_of_bench_target() && !self.receipt.blocks.is_empty();
@@ -309,7 +308,7 @@ impl PairedRun<'_> {
         let (base, head) = &self.builds[build];
         let files_to_start = self.start_files.as_ref().and_then(|files| files.next(base, head).ok());
         let (base, head) = files_to_start.unwrap_or_else(|| (base.clone(), head.clone()));
-        // Other in each pair, and never to be guessed: an engine may draw keys from it.
+        // Different for each pair, and secret: an engine may draw keys from it.
         let seed = format!("{:016x}", fastrand::u64(..));
         let alike = |file: WorkerFile| {
             let file = file.with_variable(stack::VARIABLE, stack::offset_bytes(number).to_string());
@@ -338,7 +337,7 @@ impl PairedRun<'_> {
         Ok(spawned.map_err(|error| error.of(side.name()))?.0)
     }
 
-    /// Each case has to give its output of the pilot in every block.
+    /// Loads and prepares each case. Fails if an output differs from the pilot's.
     fn warm(&self, side: Side, mut client: Client<'static>, cases: &[Case]) -> Result<Client<'static>, WorkerError> {
         let load = self.request.load_in(Some(self.receipt.blocks.len()));
         let mut warm = || {
@@ -359,7 +358,7 @@ impl PairedRun<'_> {
 /// faster on decode (standard error 0.06 %, 312 blocks); prefill and generation showed nothing.
 struct StartOrder {
     random: fastrand::Rng,
-    /// Those left of the group of four; the next one is last.
+    /// The rest of the group of four; the next one is last.
     waiting: Vec<(Side, Side)>,
 }
 
@@ -369,7 +368,7 @@ impl StartOrder {
         Self { random: fastrand::Rng::with_seed(seed), waiting: Vec::new() }
     }
 
-    /// Started first, runs first.
+    /// The side that is started first, and the side that runs first.
     fn next(&mut self) -> (Side, Side) {
         if let Some(next) = self.waiting.pop() {
             return next;

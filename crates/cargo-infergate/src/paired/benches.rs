@@ -6,11 +6,11 @@ use super::started::Started;
 use infergate_core::case::{Case, choose_benches};
 use infergate_core::worker::WorkerError;
 
-/// The cases of head that base has, too. Those that one side alone has are written into its record. A bench that is asked for by its whole
-/// name stays: base then says that it has none.
+/// The cases of head that base has, too. Those that one side alone has are written into its record. A bench that was requested by its whole
+/// name stays: base then reports that it lacks it.
 ///
 /// # Errors
-/// [`WorkerError::NotComparable`] where nothing is left, unless it is a shard: others may have more.
+/// [`WorkerError::NotComparable`] if no case is left, unless this is a shard: others may have some.
 pub fn benches_of_both(
     request: &PairedRequest,
     cases: Vec<Case>,
@@ -29,7 +29,7 @@ pub fn benches_of_both(
             "base has none of the benches that were requested; compare with a revision that has one of them".to_owned(),
         ));
     }
-    // One by one: a pattern may name nothing in base.
+    // One by one: a pattern may match nothing in base.
     let chosen = patterns.chunks(1).flat_map(|one| choose_benches(one, &base.benches).unwrap_or_default());
     let chosen: Vec<Case> = chosen.collect();
     let is_in_base_alone = |case: &&Case| {

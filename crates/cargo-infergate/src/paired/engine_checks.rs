@@ -1,5 +1,6 @@
-//! What docs/reference/engine.md asks of an engine beyond its cases, checked once a gate in the pilot's processes: it computes a prompt anew that
-//! it has just read, serves requests together as it serves each alone, and gives the same output at prompt lengths that no case has.
+//! Checks what docs/reference/engine.md requires of an engine beyond its cases, once a gate in the pilot's processes: it computes a prompt
+//! again that it has just read, serves requests together as it serves each alone, and gives base's output at prompt lengths that no case
+//! has.
 
 use std::time::{Duration, Instant};
 
@@ -13,29 +14,30 @@ use infergate_core::load::{Arrivals, LevelPlan, RequestShape, Stop};
 use infergate_core::worker::{Capability, Client, WorkerError};
 use infergate_receipts::{FINGERPRINT_POSITIONS, Note, OtherLength, PairedReceipt, Side};
 
-/// A shorter prompt takes hardly longer than the first token of a longer one.
+/// The fewest tokens of a prompt that is read again: a shorter prompt takes hardly longer than the first token of a longer one.
 const LEAST_REREAD_TOKENS: usize = 16;
-/// New prompts of the first look at what rereading takes, and of those that it calls for.
+/// The number of new prompts in each trial of reading again. A trial follows only if all before it showed a cache.
 const REREAD_PROMPTS: [usize; 3] = [1, 2, 5];
 
-/// Two prompts of unequal length, which no step has at the same place.
+/// The lengths of two prompts that are served together, tokens. They differ, so that no step has both at the same position.
 const BATCH_TOKENS: [usize; 2] = [5, 37];
 
-/// The shortest prompt with a past, and lengths that no block size divides.
+/// Prompt lengths at which outputs are compared, tokens: the shortest prompt with a past, and lengths that no block size divides.
 const LENGTHS: [usize; 4] = [2, 37, 101, 333];
-/// One more reaches to the end of the context, or of so much of it.
+/// One more prompt reaches to the end of the context, or of this many tokens of it.
 const MOST_CONTEXT_TOKENS: usize = 1024;
-/// All these prompts together may take one part in so many of a budget.
+/// All these prompts together may take the budget / this.
 const PART_OF_BUDGET: u32 = 10;
-/// An answer may take so many times what is expected, and never less than the least.
+/// The time limit of an answer / its expected time.
 const MOST_TIMES_EXPECTED: f64 = 20.0;
+/// The shortest time limit of an answer.
 const LEAST_LIMIT: Duration = Duration::from_secs(60);
 
-/// Samples read the same prompt again and again: with a prefix cache their times would be those of the cache. Gives a note where base has
-/// one and head has none, so that head can be no faster by it. To be called before samples are sized by the faster side.
+/// Samples read the same prompt again and again: with a prefix cache their times would be those of the cache. Gives a note if base has one
+/// and head has none: that cannot make head faster. Must run before samples are sized by the faster side.
 ///
 /// # Errors
-/// [`WorkerError::Invalid`] where head has one; a worker that died, hangs or breaks the protocol.
+/// [`WorkerError::Invalid`] if head has one; a worker that died, hangs or breaks the protocol.
 pub fn check_prefix_cache(pair: &mut ProcessPair, timed: impl Iterator<Item = Case>) -> Result<Vec<Note>, WorkerError> {
     let reads = |case: &Case| matches!(case.phase(), Phase::Prefill | Phase::Generate);
     let mut cases: Vec<Case> = timed.filter(|case| case.prompt_tokens() >= LEAST_REREAD_TOKENS).filter(reads).collect();
@@ -67,30 +69,31 @@ pub fn check_prefix_cache(pair: &mut ProcessPair, timed: impl Iterator<Item = Ca
     Ok(notes)
 }
 
-/// How many times as fast a known prompt is in the look that shows least, where it is faster in all. `None` also where the side cannot say.
+/// How many times as fast a known prompt is, in the trial that shows least. `None` if it is not faster in every trial, or the side cannot
+/// tell.
 fn times_as_fast(client: &mut Client<'_>, case: Case) -> Result<Option<f64>, WorkerError> {
     if !client.can(Capability::Reread) {
         return Ok(None);
     }
     let (mut least, mut skip) = (f64::INFINITY, 0);
     for count in REREAD_PROMPTS {
-        let look = match client.reread(case, count, skip) {
-            Ok(look) => look,
+        let trial = match client.reread(case, count, skip) {
+            Ok(trial) => trial,
             // A prompt of few different tokens has no new ones, and an engine may take no other.
             Err(WorkerError::Refused(_)) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let Some(times) = look.times_as_fast() else { return Ok(None) };
+        let Some(times) = trial.times_as_fast() else { return Ok(None) };
         (least, skip) = (least.min(times), skip + count);
     }
     Ok(Some(least))
 }
 
-/// Asks both sides for requests together, and for prompts of other lengths, and writes into the receipt what no case shows of their
-/// outputs. To be called after all that the pilot times: what ends a process here is not needed any more. Of several shards the first asks.
+/// Sends both sides two requests at once, and prompts of other lengths, and writes into the receipt how their outputs differ. Must run
+/// after everything that the pilot times, since a request may end a process. Of several shards only the first checks this.
 ///
 /// # Errors
-/// The user's own end.
+/// The user ended the run, or the run itself failed.
 pub fn check_other_outputs(
     pair: &mut ProcessPair,
     receipt: &mut PairedReceipt,
@@ -114,7 +117,7 @@ pub fn check_other_outputs(
     check_lengths(pair, receipt, &cases, context_tokens, request, show)
 }
 
-/// What a side does with two requests at once, the worse the later.
+/// What a side does with two requests at once, the worst last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Batch {
     AsAlone,
@@ -127,9 +130,8 @@ enum Batch {
     Ended,
 }
 
-/// Head has to do no worse with two requests together than base does, of which an engine that serves one at a time is not asked more.
-/// A near tie, or a race, can give another token once: so head fails only where it does so with other prompts, too. Gives whether a
-/// process ended by it.
+/// Head fails if it does worse with two requests at once than base. So an engine that serves one at a time may continue to do so. A near
+/// tie, or a race, can give another token once: so head fails only if other prompts show it, too. Gives whether a process ended.
 fn check_batch(
     pair: &mut ProcessPair,
     receipt: &mut PairedReceipt,
@@ -141,7 +143,7 @@ fn check_batch(
         progress::ensure_not_cancelled()?;
         let (in_head, why) = serve(&mut pair.head, &plan(seed))?.unwrap_or((Batch::AsAlone, String::new()));
         let of_base = if in_head == Batch::AsAlone { None } else { serve(&mut pair.base, &plan(seed))? };
-        // What base cannot be asked is not known to be head's alone.
+        // If base cannot be tried, head's fault may be base's, too.
         let in_base = of_base.map_or(in_head, |(in_base, _)| in_base);
         has_ended = in_head == Batch::Ended || in_base == Batch::Ended;
         if in_head <= in_base {
@@ -168,7 +170,7 @@ fn check_batch(
     Ok(has_ended)
 }
 
-/// A mask, a tail or a table of positions can be wrong at some lengths alone.
+/// Compares outputs at other prompt lengths: a mask, a tail or a table of positions can be wrong at some lengths alone.
 fn check_lengths(
     pair: &mut ProcessPair,
     receipt: &mut PairedReceipt,
@@ -191,7 +193,7 @@ fn check_lengths(
             not_compared.push((prompt_tokens, "they would take more than a tenth of the budget".into()));
             continue;
         }
-        // A path that hangs at some lengths is not waited for as the first run of a suite is.
+        // A path that hangs at some lengths gets a shorter limit than the first run of a suite.
         let limit = Duration::from_secs_f64(MOST_TIMES_EXPECTED * expected_s).max(LEAST_LIMIT);
         [&mut pair.base, &mut pair.head].into_iter().for_each(|client| client.timeouts.first_of_case = Some(limit));
         show(&format!("pilot: prompt of {prompt_tokens} tokens"));
@@ -233,7 +235,7 @@ fn check_lengths(
     Ok(())
 }
 
-/// `None` where the side's infergate cannot serve requests together.
+/// What a side does with `plan`, and why. `None` if its infergate cannot serve requests together.
 fn serve(client: &mut Client<'_>, plan: &LevelPlan) -> Result<Option<(Batch, String)>, WorkerError> {
     if !client.can(Capability::LoadLevel) {
         return Ok(None);

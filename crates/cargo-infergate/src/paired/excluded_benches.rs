@@ -1,4 +1,4 @@
-//! Benches that cannot be measured: each is named, and the others are compared without it.
+//! Benches that cannot be measured: each is named, and the others are compared without them.
 
 use infergate_core::case::{Case, Phase};
 use infergate_core::printable::printable_within;
@@ -10,13 +10,13 @@ use super::iterations::{cap_iterations, trial};
 use super::process_pair::ProcessPair;
 use infergate_receipts::{BlockCase, Note, PairedCase, PairedReceipt, Side};
 
-/// Characters of a reason.
+/// The most characters of a reason.
 const MOST_CHARACTERS: usize = 240;
 
-/// No iteration that does anything is shorter.
+/// The shortest time of an iteration that does anything (ns).
 const LEAST_NS: f64 = 0.1;
 
-/// What attempts at the pilot showed so far.
+/// Benches that the attempts at a pilot excluded so far.
 #[derive(Default)]
 pub struct ExcludedBenches(Vec<ExcludedBench>);
 
@@ -38,7 +38,7 @@ impl ExcludedBenches {
     /// Excludes a case that failed by `error`.
     ///
     /// # Errors
-    /// `error` itself, which ends the run: the case is no bench of a bench target, or was asked for by its name, or it is not its failure.
+    /// `error` itself, which ends the run, if the case is no bench of a bench target, was requested by its name, or cannot have caused it.
     pub fn exclude(
         &mut self,
         request: &PairedRequest,
@@ -59,7 +59,7 @@ impl ExcludedBenches {
         self.0.iter().any(|bench| bench.case == case)
     }
 
-    /// Adds to the receipt why each was excluded. What fails in head alone is no pass.
+    /// Adds to the receipt why each was excluded. If one fails in head alone, the run does not pass.
     pub fn note(&self, request: &PairedRequest, receipt: &mut PairedReceipt) {
         for bench in &self.0 {
             let text = bench.describe(request);
@@ -70,7 +70,7 @@ impl ExcludedBenches {
         }
     }
 
-    /// Why nothing of a run is left, all of whose benches were excluded. What does not work in base either cannot be compared.
+    /// The error of a run whose benches were all excluded: that of the first that fails in head alone, else that they cannot be compared.
     pub fn nothing_left(&mut self, request: &PairedRequest) -> Result<(), WorkerError> {
         let Some(last) = self.0.last() else { return Ok(()) };
         let not_comparable = WorkerError::NotComparable(last.describe(request));
@@ -80,7 +80,7 @@ impl ExcludedBenches {
 }
 
 impl ExcludedBench {
-    /// Where it fails, and why.
+    /// On which side it fails, and why.
     fn describe(&self, request: &PairedRequest) -> String {
         let Self { case, fails, error } = self;
         let mut why = error.to_string();
@@ -96,17 +96,17 @@ impl ExcludedBench {
     }
 }
 
-/// Whether an error can be a bench's own fault, and not that of the run.
+/// Whether the bench can have caused an error. Otherwise the run itself failed.
 pub fn can_be_the_benchs_fault(error: &WorkerError) -> bool {
     !matches!(error, WorkerError::Interrupted(_) | WorkerError::Failed(_))
 }
 
-/// Whether a worker gave this error as its answer, and so lives on and can be asked for another case.
+/// Whether the worker answered with this error: then it still runs and can take another case.
 pub fn worker_survives(error: &WorkerError) -> bool {
     matches!(error, WorkerError::Refused(_) | WorkerError::Invalid(_))
 }
 
-/// Where a case fails whose sampling failed: what fails in head is tried in base, with as many iterations.
+/// On which side a case fails whose sampling failed. If head fails, base is tried with as many iterations.
 pub fn who_fails(pair: &mut ProcessPair, mut plan: PairedCase) -> Fails {
     if pair.last_side == Side::Base {
         return Fails::BaseAlone;
@@ -117,7 +117,7 @@ pub fn who_fails(pair: &mut ProcessPair, mut plan: PairedCase) -> Fails {
     if most.and_then(in_base).is_err() { Fails::Both } else { Fails::HeadAlone }
 }
 
-/// Why a bench shows nothing of which the compiler left nothing on one side: an iteration takes less than a processor's cycle.
+/// The error of a bench that the compiler removed on one side: an iteration takes less than a processor's cycle.
 pub fn compiled_away(plan: &PairedCase, seen: &BlockCase) -> Option<WorkerError> {
     let each_ns = |samples: &[u64]| {
         let samples: Vec<f64> = samples.iter().map(|ns| *ns as f64 / plan.iterations_per_sample as f64).collect();

@@ -1,4 +1,4 @@
-//! How long a sample is: of so many iterations, or of a generation in turns of so many tokens.
+//! How long a sample is: the number of its iterations, or of the tokens in a turn of a generation.
 
 use std::time::Instant;
 
@@ -8,38 +8,41 @@ use infergate_core::stats::median;
 use infergate_core::worker::{Capability, WorkerError};
 use infergate_receipts::{PairedCase, Side};
 
-/// A turn of a generation takes about this long, or one token; a sample of a short case holds as many iterations as fit. That
-/// is short against the swings of the machine, and long against reading the clock and asking for it: on a shared machine the ratio of a
-/// pair of samples varies as much where they take 17 ms as where they take 0.6 ms (6 to 9 %, docs/evidence/noise.md), so short samples show the
-/// same in less time. In an hour with busy neighbours blocks of generations varied by 6.9 % in turns of 64 tokens, 2.0 of 16, 1.4 of 4
+/// The intended time of a turn of a generation, or of a sample of a short case (ns). A turn is at least one token; a sample holds as many
+/// iterations as fit.
+///
+/// It is short against the swings of the machine, and long against reading the clock and requesting a sample: on a shared machine the ratio
+/// of a pair of samples varies as much if they take 17 ms as if they take 0.6 ms (6 to 9 %, docs/evidence/noise.md), so short samples show
+/// the same in less time. In an hour with busy neighbours blocks of generations varied by 6.9 % in turns of 64 tokens, 2.0 of 16, 1.4 of 4
 /// and 1.1 of 1; in a quiet one there was no difference.
 const TURN_NS: f64 = 2e6;
-/// An iteration shorter than this is timed together with others; one longer than the second is none that was interrupted.
+/// An iteration shorter than this (ns) is timed together with others.
 const SHORT_NS: f64 = TURN_NS / 4.0;
+/// An iteration longer than this (ns) is long even if it was interrupted.
 const SURELY_LONG_NS: f64 = 3e8;
-/// Steps of a decode case that follow each other at least, where a side may have computed some of them meanwhile.
+/// The fewest successive steps in a sample of a decode case, if a side may compute some of them before they are requested.
 const STREAMED_STEPS: usize = 8;
-/// Nobody waits for a second iteration of one that takes so long.
+/// A bench whose first iteration takes this long (ns) is not tried a second time, and so not warmed up.
 const TOO_LONG_NS: f64 = 3e9;
-/// A sample of a criterion bench takes no longer than this with all that it sets up, which is not timed. What is set up for a sample is in
-/// memory at once, or a part of it.
+/// The longest time of a sample of a criterion bench with its set-up, which is not timed (ns). What is set up for a sample is in memory at
+/// once, or a part of it.
 const SAMPLE_NS: f64 = 1.5e7;
-/// By so much the iterations of a bench grow at the most from one look to the next one, and so often: a look at few of them says
-/// little of one.
+/// The largest factor by which the iterations of a bench grow from one trial to the next: a trial of few says little of one.
 const GROWTH: usize = 32;
+/// The most times that they grow.
 const MOST_GROWTHS: usize = 8;
-/// Further looks where one may have been interrupted.
+/// Further trials if one may have been interrupted.
 const TRIALS: usize = 4;
-/// A bench whose second iteration takes less than this part of the first one, on one side or both, is warmed up. Most are not, since
-/// for a long one this costs as much as what is measured.
+/// A bench whose second iteration takes less than this part of its first one, on either side, is warmed up. Most are not, since for a long
+/// one this costs as much as what is measured.
 const WARMER: f64 = 0.8;
-/// Iterations in a sample at the most; one where a side cannot time several together.
+/// The most iterations in a sample. It is 1 if a side cannot time several together.
 const MOST_ITERATIONS: usize = 1_000_000;
 
-/// Sizes the samples of `plan`, by head's times: so many iterations, or a generation in turns of so many tokens. Fewer iterations where
-/// base takes hundreds of times as long. After an error `plan` has the iterations that were tried last.
+/// Sizes the samples of `plan` by head's times: the number of iterations, or of the tokens in a turn. Fewer iterations if base takes
+/// hundreds of times as long. After an error `plan` has the iterations that were tried last.
 ///
-/// An engine that is not `stepwise` goes on while it waits, beside the other side: its smallest turn is a whole request.
+/// An engine that is not `stepwise` goes on computing while the other side runs: its smallest turn is a whole request.
 pub fn size_samples(pair: &mut ProcessPair, plan: &mut PairedCase, stepwise: bool) -> Result<(), WorkerError> {
     let wanted = size_by_head(pair, plan, stepwise)?;
     plan.iterations_per_sample =
@@ -47,7 +50,7 @@ pub fn size_samples(pair: &mut ProcessPair, plan: &mut PairedCase, stepwise: boo
     Ok(())
 }
 
-/// One sample of so many iterations.
+/// Takes one sample of `iterations`, which become those of `plan`.
 pub fn trial(
     pair: &mut ProcessPair,
     side: Side,
@@ -61,8 +64,8 @@ pub fn trial(
     Ok(Trial { timed_ns: median(&samples.times_ns()).unwrap_or(1.0).max(1.0), waited_ns })
 }
 
-/// So many iterations, or as many as a side does within `SURELY_LONG_NS`: looked at from one on, so that nothing takes minutes. `sample`
-/// gives how long one of so many takes, nanoseconds.
+/// `iterations`, or as many as a side does within `SURELY_LONG_NS`. Tries few first, so that nothing takes minutes. `sample` takes a number
+/// of iterations and gives the time of one of them, nanoseconds.
 pub fn cap_iterations<E>(iterations: usize, mut sample: impl FnMut(usize) -> Result<f64, E>) -> Result<usize, E> {
     if iterations <= 1 {
         return Ok(1);
@@ -73,7 +76,7 @@ pub fn cap_iterations<E>(iterations: usize, mut sample: impl FnMut(usize) -> Res
         if each_ns * iterations as f64 <= SURELY_LONG_NS {
             return Ok(iterations);
         }
-        // It can have been interrupted, and what runs once is slow.
+        // It may have been interrupted, and a first run is slow.
         each_ns = each_ns.min(sample(some)?);
         some *= GROWTH;
         if some >= iterations || each_ns * some as f64 > SURELY_LONG_NS {
@@ -82,7 +85,8 @@ pub fn cap_iterations<E>(iterations: usize, mut sample: impl FnMut(usize) -> Res
     }
 }
 
-/// Iterations of a sample by head's times. The second time of an estimate by the first: what runs once is slow.
+/// Iterations of a sample by head's times. They are estimated twice, the second time from a sample of the first estimate: a first run is
+/// slow.
 fn size_by_head(pair: &mut ProcessPair, plan: &mut PairedCase, stepwise: bool) -> Result<usize, WorkerError> {
     let case = plan.id;
     let most = if pair.can(Capability::Iterations) { MOST_ITERATIONS } else { 1 };
@@ -119,7 +123,7 @@ fn size_by_head(pair: &mut ProcessPair, plan: &mut PairedCase, stepwise: bool) -
     Ok(iterations)
 }
 
-/// Plans to warm a bench up where its second iteration is [warm](trial_when_warm); gives a look at that.
+/// Plans to warm a bench up if its second iteration is clearly faster, and gives [that trial](trial_when_warm).
 fn warm_up(
     pair: &mut ProcessPair,
     side: Side,
@@ -132,19 +136,19 @@ fn warm_up(
     Ok(warmed)
 }
 
-/// One sample of some iterations: what each takes, and how long each was waited for, nanoseconds.
+/// One sample: how long each iteration took, and how long each was waited for, nanoseconds.
 #[derive(Clone, Copy)]
 pub struct Trial {
     pub timed_ns: f64,
-    /// What is set up and asked for, too.
+    /// With set-up and request.
     pub waited_ns: f64,
 }
 
-/// A look at the first iteration.
+/// A trial of the first iteration.
 fn first_trial<E>(mut trial: impl FnMut() -> Result<Trial, E>) -> Result<Trial, E> {
     let mut seen = trial()?;
     for _ in 0..TRIALS {
-        // One that is interrupted looks slow.
+        // An interrupted trial looks slow.
         if (SHORT_NS..SURELY_LONG_NS).contains(&seen.timed_ns) {
             seen.timed_ns = seen.timed_ns.min(trial()?.timed_ns);
         }
@@ -152,13 +156,13 @@ fn first_trial<E>(mut trial: impl FnMut() -> Result<Trial, E>) -> Result<Trial, 
     Ok(seen)
 }
 
-/// A look at a bench's second iteration, where that takes clearly less than the first one of its closure: what the closure makes is
-/// filled then, and `cargo bench` times nearly nothing else. `None` where it does not.
+/// A trial of a bench's second iteration, if that takes clearly less than the first one of its closure: what the closure makes is filled
+/// then, and `cargo bench` times nearly nothing else. `None` if it does not.
 pub fn trial_when_warm<E>(first: Trial, mut second: impl FnMut() -> Result<Trial, E>) -> Result<Option<Trial>, E> {
     if first.timed_ns >= TOO_LONG_NS {
         return Ok(None);
     }
-    // One that took long was not interrupted, but slowed down, perhaps: both looks have to show it.
+    // A long first iteration was not interrupted, but maybe slowed down: both trials have to show it.
     let wanted = if first.timed_ns < SURELY_LONG_NS { 1 } else { TRIALS / 2 };
     let mut warm = 0;
     for left in (0..TRIALS / 2).rev() {
@@ -175,8 +179,8 @@ pub fn trial_when_warm<E>(first: Trial, mut second: impl FnMut() -> Result<Trial
 }
 
 /// Iterations of a bench's sample: as many as fit by the time that is timed, `fitting`, and no more than fit by the time that is
-/// waited for. A bench can set up for a second what it times for a microsecond. `first` was waited for with what stands before the
-/// bench; what its closure does once for each sample is waited for whatever the iterations.
+/// waited for. A bench can set up for a second what it times for a microsecond. The wait for `first` includes the code before the
+/// bench; each wait includes what the closure does once a sample.
 pub fn grow_iterations<E>(
     first: Trial,
     fitting: impl Fn(f64) -> usize,
@@ -197,7 +201,7 @@ pub fn grow_iterations<E>(
         let mut seen = trial(iterations)?;
         let most = iterations * GROWTH;
         for _ in 0..TRIALS {
-            // One that is interrupted looks dear, and would end the growth.
+            // An interrupted trial looks expensive, and would end the growth.
             let is_short = seen.waited_ns * (iterations as f64) < SURELY_LONG_NS;
             if !is_short || bounded(seen, iterations) >= fitting(seen.timed_ns).min(most) {
                 break;

@@ -1,9 +1,9 @@
 //! A window of load on one server of a gate: which numbers it has, and how they follow from its requests. Pure.
 //!
-//! Users send requests from the begin of a ramp until some time behind the window, so that every moment of the window is at full
-//! load. Which requests count is decided by their start, because choosing by ends leaves out long answers; those that already
-//! waited when the window began count as well, because a queue that starves them is seen in nothing else. A stream that begins and
-//! then hangs has no further gap that ends, so what it has waited by the window's end counts, too.
+//! Users send requests from the begin of a ramp until some time after the window, so that every moment of the window is at full
+//! load. A request counts by its start, because choosing by ends would drop long answers; those that already waited when the window
+//! began count as well, because a queue that starves them shows in nothing else. A stream that begins and then hangs has no further
+//! gap that ends, so what it has waited by the window's end counts, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +13,8 @@ use infergate_core::sha256::{WORDS, words_of_hex};
 use infergate_core::stats::quantile;
 use infergate_receipts::{LoadCase, Side, WindowAnswers, WindowRecord, WindowTimes};
 
-/// Bytes of text that a token of base has, by its whole answers; `None` where the size of one is not known. One side may say usage
-/// and the other not, or send a token in other pieces: what both have is a text.
+/// Bytes of text per token of base, by its whole answers; `None` if the size of one is not known. One side may report usage and the other
+/// not, or send a token in other pieces: what both have is a text.
 pub fn bytes_per_token<'a>(base: impl IntoIterator<Item = &'a RequestRecord>) -> Option<f64> {
     let (mut bytes, mut tokens) = (0, 0);
     for record in base.into_iter().filter(|record| record.failure.is_none()) {
@@ -23,12 +23,12 @@ pub fn bytes_per_token<'a>(base: impl IntoIterator<Item = &'a RequestRecord>) ->
     (bytes > 0 && tokens > 0).then(|| bytes as f64 / tokens as f64)
 }
 
-/// What is said of the answers of a window of `plan`. `known` are the words of the outputs of its first prompt and of those that it
-/// repeats, none where they are not compared. `beside` is what the other side did in the window beside it.
-pub fn answers(plan: WindowPlan, known: &[u32], own: &[RequestRecord], beside: &[RequestRecord]) -> WindowAnswers {
+/// Compares the answers of a window of `plan`. `known` are the words of the outputs of its first prompt and of those that it repeats; empty
+/// if they are not compared. `other` are the requests of the other side's window with the same prompts.
+pub fn answers(plan: WindowPlan, known: &[u32], own: &[RequestRecord], other: &[RequestRecord]) -> WindowAnswers {
     let whole = |record: &&RequestRecord| record.failure.is_none();
     let others: BTreeSet<u64> =
-        beside.iter().filter(whole).filter(|r| r.text_bytes.is_some()).map(|r| r.request).collect();
+        other.iter().filter(whole).filter(|r| r.text_bytes.is_some()).map(|r| r.request).collect();
     let mut seen = WindowAnswers::default();
     for record in own.iter().filter(whole) {
         if let Some(bytes) = record.text_bytes.filter(|_| others.contains(&record.request)) {
@@ -44,8 +44,8 @@ pub fn answers(plan: WindowPlan, known: &[u32], own: &[RequestRecord], beside: &
     seen
 }
 
-/// What `records`, whose times count from the begin of the load, say of the window of `load` on this side's server. Tokens are counted
-/// by `bytes_per_token`, or where it is `None` by usage and pieces.
+/// The metrics of a window of `load` on this side's server, from `records`, whose times count from the begin of the load. Tokens are
+/// counted by `bytes_per_token`, or by usage and pieces if it is `None`.
 ///
 /// # Errors
 /// Why the load was not full for all of it, in one sentence.
@@ -81,7 +81,7 @@ pub fn window(
             *failures.entry(class).or_default() += 1;
         }
     }
-    // One that has nothing yet waits for ever as far as this window knows: to its end at least.
+    // A request without a token waits to the window's end at least.
     let ttft = |wait: &Wait| wait.first_ns.unwrap_or(wait.ended_ns.max(to_ns)).saturating_sub(wait.began_ns);
     let (mut gaps, mut longest) = (Vec::new(), BTreeMap::<u32, u64>::new());
     for record in records {
@@ -116,11 +116,11 @@ pub fn window(
     })
 }
 
-/// How long a user waited for a first token. A request that fails is sent again in a moment, so the wait goes on with the next one:
-/// else a server that refuses many would have no time to the first token but that of its refusals.
+/// How long a user waited for a first token. A request that fails is sent again in a moment, so the wait continues with the next one:
+/// else a server that refuses many would have no time to the first token.
 struct Wait {
     began_ns: u64,
-    /// `None` where none came.
+    /// `None` if none came.
     first_ns: Option<u64>,
     ended_ns: u64,
 }
@@ -145,7 +145,7 @@ fn waits(records: &[RequestRecord]) -> Vec<Wait> {
     waits
 }
 
-/// Until when every user had something in flight; 0 where there are fewer users.
+/// Until when every user had something in flight; 0 if there are fewer users.
 fn full_to_ns(users: u32, records: &[RequestRecord]) -> u64 {
     let mut last: BTreeMap<u32, u64> = BTreeMap::new();
     for record in records {
@@ -155,7 +155,7 @@ fn full_to_ns(users: u32, records: &[RequestRecord]) -> u64 {
     if last.len() < users as usize { 0 } else { last.into_values().min().unwrap_or(0) }
 }
 
-/// Its tokens whose pieces came within the window. Where pieces do not say how many they hold, each has the same share.
+/// Tokens of a request whose pieces came within the window. Pieces that do not say how many they hold have equal shares.
 fn tokens_within(record: &RequestRecord, bytes_per_token: Option<f64>, within: impl Fn(u64) -> bool) -> f64 {
     let shares = || {
         let of_piece = |at: usize| record.chunk_tokens.get(at).map_or(1.0, |tokens| f64::from(*tokens));

@@ -1,15 +1,15 @@
 //! One core for both sides of a case that computes in one thread.
 //!
-//! The cores of a shared machine differ for seconds on end, since a neighbour beside one of them slows it by up to half. Two processes that
-//! the system keeps on two cores then differ by as much; on one core both meet the same. Each block takes the next core.
+//! The cores of a shared machine differ for seconds on end, since a neighbour's work can slow one of them by up to half. Two processes that
+//! the system keeps on two cores then differ by as much; on one core both are slowed alike. Each block takes the next core.
 
-/// So much of the processor time of a process is its first thread's where only that computes: others wake up now and then.
+/// The least share of a process's processor time that its first thread has if it computes alone: others wake up now and then.
 const ONE_THREADS_SHARE: f64 = 0.98;
-/// Less processor time says nothing.
+/// The least processor time that this is judged by (ns).
 const LEAST_NS: u64 = 10_000;
 
-/// The processor time of two processes so far, nanoseconds: of all threads, also those that ended, and of the first one. `None` where the
-/// system does not say.
+/// The processor time of two processes so far, nanoseconds: of all threads, also those that ended, and of the first one. `None` if the
+/// system does not tell.
 pub struct CpuTimes([Option<(u64, u64)>; 2]);
 
 impl CpuTimes {
@@ -17,7 +17,7 @@ impl CpuTimes {
         Self(processes.map(system::cpu_times_ns))
     }
 
-    /// Whether in each process one thread alone computed from `before` on.
+    /// Whether in each process the first thread alone computed since `before`.
     pub fn is_one_thread_since(&self, before: &Self) -> bool {
         self.0.iter().zip(&before.0).all(|(now, before)| {
             let (Some((all, first)), Some((all_before, first_before))) = (now, before) else { return false };
@@ -42,15 +42,16 @@ mod system {
         Some((u64::try_from(all.as_nanos()).ok()?, first.split(' ').next()?.parse().ok()?))
     }
 
-    /// While this lives, the first threads of both processes stay on one core, and so do all of this process, which hands them their turns:
-    /// what wakes up beside them slows them, too.
+    /// While this lives, the first threads of both processes stay on one core, and so do all threads of this process, which hands them
+    /// their turns: a thread that wakes up on a neighbouring core would slow them, too.
     pub struct OneCore {
         threads: Vec<u32>,
         all: CpuSet,
     }
 
     impl OneCore {
-        /// On the core whose turn it is in block `nth`, of those that this thread may use. Where a process chose cores itself, all keep theirs.
+        /// Takes the core of block `nth`, in turn of those that this thread may use. `None` if there is only one, or a process chose its
+        /// cores.
         pub fn take(processes: [u32; 2], nth: usize) -> Option<Self> {
             let all = sched_getaffinity(Pid::from_raw(0)).ok()?;
             let cores: Vec<usize> = (0..CpuSet::count()).filter(|core| all.is_set(*core) == Ok(true)).collect();
@@ -70,7 +71,7 @@ mod system {
             Some(shared)
         }
 
-        /// One that has ended stays nowhere, and its next answer says so.
+        /// Moves the threads to these cores. A thread that has ended is ignored: the next request to its worker fails.
         fn stay_on(&self, cores: &CpuSet) {
             for thread in &self.threads {
                 let _ = sched_setaffinity(id(*thread), cores);
@@ -137,7 +138,7 @@ mod tests {
         }
     }
 
-    /// What both processes spent, once each spent enough more to say something.
+    /// The processor times of both processes, once each spent enough to be judged.
     fn after_some_work(processes: [u32; 2], before: &CpuTimes) -> CpuTimes {
         loop {
             let now = CpuTimes::so_far(processes);

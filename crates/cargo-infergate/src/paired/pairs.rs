@@ -13,44 +13,51 @@ use infergate_core::stats::{log_ratio, median, median_error, robust_std, sample_
 use infergate_judge::paired::Limits;
 use infergate_receipts::{BlockCase, PairedCase};
 
-/// The longest that a case takes of a block while all are open, and that all cases take together, those of other bench targets included.
+/// The longest time of a case in a block while all cases are open (ns).
 const CASE_NS: f64 = 5e9;
+/// The longest time of all cases in a block, those of other bench targets included (ns).
 const BLOCK_NS: f64 = 25e9;
 
-/// The longest of a case whose pairs are requests: a server's start takes seconds of each block, and should be worth it.
+/// The longest time of a case in a block if its pairs are requests (ns): a server's start takes seconds of each block, and should be worth
+/// it.
 const CASE_OF_REQUESTS_NS: f64 = 4.0 * CASE_NS;
 
-/// Within that a case takes at least this long of a block, or enough pairs, since a pilot can be lucky. Beyond, more blocks help more than
-/// more pairs: on decode, blocks of 16 pairs varied by 1.9 %, of 48 by 1.1 to 1.3 %, of 60 to 96 by 0.9 to 1.1 %.
+/// The shortest time of a case in a block if its samples are single iterations (ns), since the pilot may have seen a quiet moment.
 const LEAST_BLOCK_NS: f64 = 1.5e9;
+/// The number of pairs from which on a case needs no more of that time. More blocks help more than more pairs: on decode, blocks of 16
+/// pairs varied by 1.9 %, of 48 by 1.1 to 1.3 %, of 60 to 96 by 0.9 to 1.1 %.
 const ENOUGH_PAIRS: usize = 48;
+/// The most pairs of a case in a block.
 const MOST_PAIRS: usize = 128;
 
-/// The median of fewer is no shield against a burst, and a case that takes seconds has no time for more. A generation in turns of tokens is
-/// many pairs in one: on GPT-2, blocks of one varied by 0.4 %.
+/// The fewest pairs of a case in a block: the median of fewer is no shield against a burst, and a case that takes seconds has no time for
+/// more. A generation in turns of tokens is many pairs in one: on GPT-2, blocks of one varied by 0.4 %.
 const LEAST_PAIRS: usize = 4;
 
-/// The same for samples of several iterations, which may vary little: then fewer show as much, and a suite has many such benches.
+/// The fewest pairs of a case whose samples hold several iterations. They may vary little: then few show as much, and a suite has many such
+/// benches.
 const LEAST_PAIRS_OF_MANY: usize = 8;
 
-/// Where each fiftieth step stalls, six blocks of so many pairs have a stall in 98 of 100 gates; with twelve pairs in 77, and a gate that
-/// sees none passes. Nobody would wait for more pairs, or for longer than [`most_ns`].
+/// The fewest pairs of a decode case, within [`most_ns`]. If every fiftieth step stalls, six blocks of 32 pairs have a stall in 98 of 100
+/// gates, six blocks of twelve pairs in 77, and a gate that sees none passes.
 const STALL_PAIRS: usize = 32;
 
-/// The error of a block's median should not be larger than this: beyond, more blocks help more than more pairs.
+/// The largest error that the median of a block should have, as a fraction: below it, more blocks help more than more pairs.
 const TARGET_ERROR: f64 = 0.01;
 
-/// Nor more than this share of what blocks vary by, where that is known from so many of them.
+/// The error of a block's median may be larger: up to this share of the standard deviation of blocks.
 const SHARE_OF_BLOCKS: f64 = 1.0 / 3.0;
+/// The number of blocks that have to show this standard deviation.
 const BLOCKS_FOR_AIM: usize = 4;
 
-/// What a fresh pair of processes varies by however long it is measured, where no calibration says; for prefill it is more (0.0083 to
-/// 0.0104 measured).
+/// The standard deviation between fresh pairs of processes, however long each is measured, as a fraction. A calibration replaces it.
 const PROCESS_STD: f64 = 0.005;
+/// The same for prefill (0.0083 to 0.0104 measured).
 const PREFILL_STD: f64 = 0.01;
 
-/// The pilot takes at most so many pairs of a case, as the time allows, and at least the second: two say nothing of how much pairs vary.
+/// The most pairs of a case that the pilot takes, if time allows.
 const MOST_FIRST_PAIRS: usize = 64;
+/// The fewest pairs of a case that the pilot takes: two do not show how much pairs vary.
 const LEAST_FIRST_PAIRS: usize = 4;
 /// The most of a case whose samples hold several iterations: each is a mean already, and later blocks correct the plan.
 const MOST_FIRST_PAIRS_OF_MANY: usize = 8;
@@ -60,12 +67,12 @@ pub fn most_ns(open: usize, share: f64) -> f64 {
     CASE_NS.min(BLOCK_NS * share / open.max(1) as f64)
 }
 
-/// How many of `pairs` of a case each of `builds` builds takes.
+/// How many of a case's `pairs` each of `builds` builds takes.
 pub fn of_each_build(case: &PairedCase, pairs: usize, builds: usize) -> usize {
     symmetric(case, pairs.div_ceil(builds))
 }
 
-/// What the pairs of each case were like.
+/// How many pairs each case takes of a block, by what its pairs were like so far.
 #[derive(Default)]
 pub struct PairPlan {
     /// The share of a block's time that is for these cases.
@@ -78,7 +85,7 @@ pub struct PairPlan {
 }
 
 struct Seen {
-    /// The time that a pair takes, by the time that is measured of it.
+    /// The time that a pair takes / the time that is measured of it.
     cost: f64,
     pilot: SeenPair,
     blocks: Vec<SeenPair>,
@@ -100,7 +107,7 @@ impl Seen {
         median(&self.blocks.iter().map(of).collect::<Vec<f64>>())
     }
 
-    /// How large the error of a block's median may be.
+    /// The largest error that a block's median may have, as a fraction.
     fn aim(&self) -> f64 {
         let ratios: Vec<f64> = self.blocks.iter().map(|block| block.ratio).collect();
         let spread = sample_std(&ratios).filter(|_| ratios.len() >= BLOCKS_FOR_AIM);
@@ -152,7 +159,8 @@ impl PairPlan {
         limits.expect(case, Some(process_std.hypot(median_error(std, case.pairs))), mean_std);
     }
 
-    /// Reduces the pairs of each case, down to the least, so that all take `room_ns` of a block together, and expects the noise of so many.
+    /// Reduces the pairs of each case, down to the fewest, so that all take `room_ns` of a block together, and the expected noise with
+    /// them.
     pub fn reduce_to(&mut self, cases: &mut [PairedCase], room_ns: f64, limits: &Limits) {
         let prepare_ns: f64 = cases.iter().filter_map(|case| self.prepares_ns.get(&case.id)).sum();
         let room_ns = room_ns - prepare_ns;
@@ -198,9 +206,9 @@ impl PairPlan {
         known.blocks.extend(seen);
     }
 
-    /// The pairs of each open case in the next block; `all` is the suite as planned. As many as planned; or more where they vary much, up to
-    /// [`most_ns`] or an equal share of the time that the suite takes of a block (with a budget: may take); or fewer where blocks vary much
-    /// more than the error of their medians.
+    /// The pairs of each open case in the next block; `all` is the suite as planned. As many as planned; or more where they vary much, up
+    /// to [`most_ns`] or an equal share of the time that the suite takes of a block (with a budget: may take); or fewer where blocks vary
+    /// much more than the error of their medians.
     pub fn in_next_block(&self, all: &[PairedCase], open: &[Case]) -> BTreeMap<Case, usize> {
         let known = |case: &PairedCase| {
             let seen = self.seen.get(&case.id)?;
@@ -228,7 +236,7 @@ impl PairPlan {
     }
 }
 
-/// So many pairs, or one more, so that each side runs first equally often. In turns of tokens the sides alternate within each pair.
+/// `pairs`, or one more, so that each side runs first equally often. In turns of tokens the sides alternate within each pair.
 fn symmetric(case: &PairedCase, pairs: usize) -> usize {
     if case.turn_tokens.is_some() { pairs } else { pairs.next_multiple_of(2) }
 }
@@ -238,20 +246,20 @@ fn pairs_for_error(single_std: f64, aim: f64) -> usize {
     (median_error(single_std, 1) / aim).powi(2).ceil() as usize
 }
 
-/// What a fresh pair of processes varies by, however long it is measured.
+/// The standard deviation between fresh pairs of processes, however long each is measured, as a fraction.
 fn process_std(case: Case) -> f64 {
     if case.phase() == Phase::Prefill { PREFILL_STD } else { PROCESS_STD }
 }
 
-/// The error of a block's ln ratio of means, of so many pairs, from how much base's times differ from one to the next, which slow
-/// swings of the machine move little. Head's times are left out: a stall of head must not widen the limit that judges it. `None` for fewer
+/// The error of the ln ratio of means in a block of `pairs` pairs. It follows from how much successive times of base differ, which slow
+/// swings of the machine move little. Head's times do not count: a stall of head must not widen the limit that judges it. `None` for fewer
 /// than three times.
 fn mean_error(base_ns: &[u64], pairs: usize) -> Option<f64> {
     let steps = base_ns.windows(2).map(|two| log_ratio(two[0] as f64, two[1] as f64));
     Some(sample_std(&steps.collect::<Option<Vec<f64>>>()?)? / (pairs as f64).sqrt())
 }
 
-/// What both samples of a pair take, nanoseconds.
+/// The time of both samples of a typical pair, nanoseconds.
 fn pair_ns(seen: &BlockCase) -> f64 {
     let pairs = seen.base_ns.iter().zip(&seen.head_ns).map(|(base, head)| *base as f64 + *head as f64);
     median(&pairs.collect::<Vec<_>>()).unwrap_or(1.0).max(1.0)
@@ -269,7 +277,7 @@ pub fn first_pairs<E>(
 ) -> Result<(BlockCase, f64), E> {
     let sets_up = matches!(case.id.phase(), Phase::Bench | Phase::Decode);
     let looked = 2;
-    // The first look runs what stands before a bench, and reads the prompt of a decode case: no part of a pair.
+    // The first call runs the code before a bench and reads the prompt of a decode case, which are no part of a pair.
     let before = if sets_up { Some(measure(looked)?) } else { None };
     let begun_ns = clock.now_ns();
     let cost = |seen: &BlockCase| {

@@ -28,14 +28,14 @@ use infergate_receipts::{
     BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, ShareRecord, Side, SideRecord, timestamp,
 };
 
-/// The longest that the pilot samples a case.
+/// The longest time that the pilot samples a case (ns).
 const PILOT_NS: f64 = 3e9;
-/// The longest that it samples all cases.
+/// The longest time that it samples all cases (ns).
 const PILOT_OF_ALL_NS: f64 = 3e10;
-/// The largest part of a budget that it samples all cases for.
+/// The largest part of a budget that it samples all cases for, as a fraction.
 const PILOT_OF_BUDGET: f64 = 0.2;
 
-/// A budget is planned with so many blocks more than the fewest that can call a slow case: few blocks give all the evidence they can.
+/// Blocks that a budget is planned for, in addition to the fewest that can fail a slow case: few blocks show it only if all agree.
 const BLOCKS_TO_SPARE: usize = 4;
 
 impl<'a> PairedRun<'a> {
@@ -58,7 +58,7 @@ impl<'a> PairedRun<'a> {
     }
 }
 
-/// One start of the pilot. `None` where one more bench was excluded, and the processes have to be started again.
+/// One start of the pilot. `None` if one more bench was excluded, and the processes have to be started again.
 fn attempt<'a>(
     request: &'a PairedRequest,
     clock: &MonotonicClock,
@@ -86,7 +86,7 @@ fn attempt<'a>(
     if cases.is_empty() && share.is_none_or(|share| share.of == 1) {
         excluded.nothing_left(request)?;
     }
-    // Before samples are sized, by the faster side: where that one looks its answers up, the other side would compute for minutes.
+    // Before samples are sized by the faster side: if that one looks its answers up, the other side would compute for minutes.
     show("pilot: reading new prompts");
     let of_cache = check_prefix_cache(&mut pilot.pair, cases.iter().filter(|case| case.timed).map(|case| case.id))?;
     let Some(levels_ns) = pilot.take_samples(&mut cases, excluded, show)? else { return Ok(None) };
@@ -157,15 +157,15 @@ struct Pilot<'a> {
     clock: &'a MonotonicClock,
     /// Neither engine computes between two calls.
     stepwise: bool,
-    /// How far the numbers behind an output may drift and still be the same.
+    /// How far logits may drift and still be the same output, as a fraction.
     tolerance: f64,
     pair: ProcessPair,
     pairs: PairPlan,
 }
 
 impl Pilot<'_> {
-    /// The cases that both sides run, not sized yet; those whose output changed are not timed. `None` where a bench was excluded that may
-    /// have ended its process.
+    /// The cases that both sides run, not sized yet; those whose output changed are not timed. `None` if a bench was excluded that may have
+    /// ended its process.
     fn compare_outputs(
         &mut self,
         chosen: Vec<Case>,
@@ -232,8 +232,8 @@ impl Pilot<'_> {
         }
     }
 
-    /// Sizes the samples of the cases that are timed, and takes some. Gives the time that levels of load add to a block, nanoseconds;
-    /// `None` as [`compare_outputs`](Self::compare_outputs).
+    /// Sizes the samples of the timed cases, and takes some. Gives the time that levels of load add to a block, nanoseconds; `None` as
+    /// [`compare_outputs`](Self::compare_outputs).
     fn take_samples(
         &mut self,
         cases: &mut [PairedCase],
@@ -263,7 +263,7 @@ impl Pilot<'_> {
     }
 }
 
-/// Sizes the samples of a case, and takes some pairs of it: these, and what one costs.
+/// Sizes the samples of a case, and takes some pairs of it. Gives them and what one costs, as [`first_pairs`].
 fn first_samples(
     pair: &mut ProcessPair,
     plan: &mut PairedCase,
@@ -283,7 +283,7 @@ fn first_samples(
     }
 }
 
-/// The cases that this machine measures, and which share of the suite they are.
+/// The cases that this run measures, and which shard of the suite they are.
 fn choose(
     request: &PairedRequest,
     base: &mut Started,

@@ -8,11 +8,11 @@ use infergate_core::clock::Clock;
 use infergate_judge::paired::fewest_to_pass;
 use infergate_receipts::AlikeRecord;
 
-/// Both processes of a side load within this time, or a block visits one placement instead of all.
+/// If a pair loads slower than this (ns), a block times one placement, not all.
 const QUICK_TO_LOAD_NS: u64 = 1_000_000_000;
 
 impl PairedRun<'_> {
-    /// From the next block on each starts these builds, where there are some. Linking is no part of the time to measure in.
+    /// Replaces the builds by relinked ones, if there are any. Linking does not count against the budget.
     ///
     /// # Errors
     /// Those of `link`.
@@ -35,9 +35,10 @@ impl PairedRun<'_> {
         Ok(())
     }
 
-    /// The builds that the block of this number (from 0) starts, one pair of processes after the other. Of several placements all where
-    /// processes load quickly and the budget holds enough such blocks, else one, drawn without replacement until all were visited; of several
-    /// servers one in turn.
+    /// The builds that the block of this number (from 0) starts, one pair of processes after the other:
+    /// - all placements if processes load quickly and the budget has time for enough such blocks;
+    /// - else one placement, drawn without replacement until all were timed;
+    /// - one pair of several pairs of servers, in turn.
     pub(super) fn builds_of(&self, block: usize) -> Vec<usize> {
         let count = self.builds.len();
         if self.receipt.alike.is_none() {

@@ -1,4 +1,4 @@
-//! Two processes in turn.
+//! A process of each side: they take turns.
 
 use super::one_core::OneCore;
 use infergate_core::case::{Case, Phase};
@@ -9,34 +9,34 @@ use infergate_receipts::{BlockCase, PairedCase, ProcessSamples, Side};
 pub struct ProcessPair {
     pub base: Client<'static>,
     pub head: Client<'static>,
-    /// The number of its block, by which a core is taken where a case computes in one thread.
+    /// The number of its block, which decides the core of cases that compute in one thread.
     pub nth: usize,
-    /// The side that was asked last, which is the one that an error is of.
+    /// The side that got the last request: an error is its.
     pub last_side: Side,
 }
 
-/// Why a case cannot be run: in head alone, in base alone, in head and in base.
+/// Why a case cannot be run: it fails in head alone, in base alone, or in both (head's error first).
 pub enum PrepareFailure {
     Head(WorkerError),
     Base(WorkerError),
     Both(WorkerError, WorkerError),
 }
 
-/// The whole of it last, nanoseconds; of a generation alone `t_k - t_0` of each token.
+/// The times of a sample, nanoseconds; the last one is the whole. Only a generation has more than one: `t_k - t_0` of each token.
 type Sample = Vec<u64>;
 
 impl ProcessPair {
-    /// Whether both workers say that they can.
+    /// Whether both workers have this capability.
     pub fn can(&self, capability: Capability) -> bool {
         self.base.can(capability) && self.head.can(capability)
     }
 
-    /// The numbers of base's process and of head's.
+    /// The ids of base's process and of head's.
     pub fn processes(&self) -> [u32; 2] {
         [&self.base, &self.head].map(Client::process_id)
     }
 
-    /// The pairs of one case; who runs first changes from pair to pair and from turn to turn.
+    /// Measures the pairs of one case. The side that runs first changes from pair to pair and from turn to turn.
     pub fn measure(&mut self, case: &PairedCase, ran_first: Side) -> Result<BlockCase, WorkerError> {
         let _core = if case.one_core { OneCore::take(self.processes(), self.nth) } else { None };
         let mut record = BlockCase::new(case.id, Vec::new(), Vec::new());
@@ -62,7 +62,7 @@ impl ProcessPair {
         Ok(record)
     }
 
-    /// One generation of each side, in turns of so many tokens, in the order of `sides`.
+    /// Measures one generation of each side, in turns of `tokens` tokens, in the order of `sides`.
     fn in_turns(&mut self, case: Case, tokens: usize, sides: [Side; 2]) -> Result<Vec<Sample>, WorkerError> {
         let mut tokens_ns = vec![Vec::new(); sides.len()];
         let turns = case.output_tokens().div_ceil(tokens);
@@ -89,13 +89,13 @@ impl ProcessPair {
         Ok(self.sample(side, case)?.samples_ns.pop().unwrap_or_default())
     }
 
-    /// One sample of a side, of as many iterations as are planned.
+    /// Takes one sample of a side, of as many iterations as are planned.
     pub fn sample(&mut self, side: Side, case: &PairedCase) -> Result<ProcessSamples, WorkerError> {
         let sampling = Sampling { warm_up: case.warm_up, ..Sampling::of(1, case.iterations_per_sample) };
         self.client(side).sample_as(case.id, sampling).map_err(|error| error.of(side.name()))
     }
 
-    /// What base and head give of a case. Base is fed head's output, so that the logits of both sides line up.
+    /// The outputs of base and head. Base is fed head's output, so that the logits of both sides line up.
     pub fn outputs(&mut self, case: Case) -> Result<(PreparedReply, PreparedReply), PrepareFailure> {
         let in_head = self.head.prepare(case, None).map_err(|in_head| match self.base.prepare(case, None) {
             Ok(_) => PrepareFailure::Head(in_head),

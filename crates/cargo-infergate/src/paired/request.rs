@@ -1,4 +1,4 @@
-//! What a paired run is asked for: the programs to compare, and by what.
+//! The request for a paired run: the programs to compare, and how.
 
 use std::time::{Duration, SystemTime};
 
@@ -14,7 +14,7 @@ use infergate_judge::paired::Limits;
 use infergate_load::plan::shard::Shard;
 use infergate_receipts::{Accept, BuiltWith, CodeRecord, Note, OUTPUT, Terms};
 
-/// A seed that no other run of servers has, with zeros where its [places](PLACES) are. Within [`SEEDS`](infergate_core::config::SEEDS).
+/// A seed that no other run of servers has, with zeros in its [places](PLACES). Within [`SEEDS`](infergate_core::config::SEEDS).
 pub fn run_seed(seed: u64) -> u64 {
     let ms = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_millis() as u64);
     ms.wrapping_add(seed).wrapping_mul(PLACES + 1) & ((1 << 49) - 1)
@@ -38,40 +38,40 @@ pub struct PairedRequest {
     pub cases_in_other_runs: usize,
     /// The share of a block's and of the pilot's time that is for this bench target; the rest is for others of the same gate.
     pub share_of_time: f64,
-    /// A quick look: as few pairs as there can be.
+    /// `--quick`: as few pairs as possible.
     pub quick: bool,
     /// Text that prompts are cut from; `None` is the built-in one.
     pub prompt_text: Option<String>,
     /// The ratios from which on a slowdown fails.
     pub limits: Limits,
-    /// How far numbers may drift and still be the same output; `None` chooses by the dtype.
+    /// How far logits may drift and still be the same output, as a fraction; `None` chooses by the dtype.
     pub drift_tolerance: Option<f64>,
-    /// Take time of cases whose output differs, too.
+    /// Time cases whose output differs, too.
     pub allow_output_change: bool,
-    /// Compare what no case asks for, too: requests together, and prompts of other lengths.
+    /// Also compare outputs that no case has: of requests together, and at other prompt lengths.
     pub check_other_outputs: bool,
-    /// By whose settings, and what head declares as intended; `None` where head is compared with no revision.
+    /// Whose settings judge, and what head declares as intended; `None` if head is compared with no revision.
     pub terms: Option<Terms>,
     /// How its bench target is built.
     pub built_with: BuiltWith,
-    /// How the machine code of both differs, where that was found; nothing is timed where it is the same.
+    /// How the machine code of both differs; `None` if it was not compared. The same code is not timed.
     pub code: Option<CodeRecord>,
     /// Time limit from the start of the pilot, linking excluded. A block starts only if it should end in time.
     pub budget: Option<Duration>,
-    /// Users that both sides, servers then, are measured under.
+    /// For servers: the load that both sides are measured under.
     pub under_load: Option<UnderLoad>,
     /// For servers: each block has prompts of its own, so that a server that keeps answers, or what it read, gets no prompt twice.
     pub new_prompts: bool,
-    /// For servers: how long the worker that starts one may take.
+    /// For servers: the time limit of the worker that starts one.
     pub ready_within: Option<Duration>,
     /// Notes of the verdict that are known before anything is measured.
     pub notes: Vec<Note>,
 }
 
-/// The cases of a suite that one of several machines measures. By their names: another process may list them in another order.
+/// The cases of a shard of a suite. Cases are sorted by name first, since another process may list them in another order.
 ///
 /// # Errors
-/// A shard that none is left for.
+/// A shard without cases.
 pub fn of_shard(shard: Shard, suite: &[Case]) -> Result<Vec<Case>> {
     let mut sorted = suite.to_vec();
     sorted.sort_by_cached_key(Case::to_string);
@@ -86,7 +86,7 @@ impl PairedRequest {
         Self { base, head, load, share_of_time: 1.0, check_other_outputs: true, ..Self::default() }
     }
 
-    /// A process of `file` that has loaded, beside those that are timed.
+    /// Starts a process of `file` in addition to those that are timed, and loads.
     pub fn start(&self, file: &WorkerFile, timeouts: Timeouts) -> Result<Client<'static>, WorkerError> {
         let (mut client, _) = Client::spawn(file, &self.load, timeouts, progress::cancelled())?;
         client.load(&self.load, self.prompt_text.as_deref())?;
@@ -103,13 +103,13 @@ impl PairedRequest {
         load
     }
 
-    /// Whether head declares another output of `case` as intended: then its time is taken, too.
+    /// Whether head declares another output of `case` as intended: then the case is timed all the same.
     pub fn accepts_output(&self, case: Case) -> bool {
         let of_output = |accept: &Accept| accept.metric == OUTPUT && accept.case == case.into();
         self.terms.as_ref().is_some_and(|terms| terms.in_effect(&[]).any(of_output))
     }
 
-    /// Whether these are programs of cargo's, and no servers or commands.
+    /// Whether these are bench targets, and no servers or commands.
     pub fn is_of_bench_target(&self) -> bool {
         self.head.launcher.is_none()
     }

@@ -9,8 +9,9 @@ use infergate_core::relay::missing_file;
 use infergate_core::worker::{Client, Timeouts, WorkerError, WorkerFile};
 use infergate_receipts::{Machine, Side, SideRecord};
 
-/// A bench that was never run may take so long, or a fifth of the budget, and never less than the least.
+/// The time limit of a bench's first run, or a fifth of the budget if that is shorter.
 const FIRST_OF_BENCH: Duration = Duration::from_secs(120);
+/// The shortest time limit of a first run, whatever the budget.
 const LEAST_OF_BENCH: Duration = Duration::from_secs(10);
 
 /// A process that has loaded.
@@ -19,16 +20,16 @@ pub struct Started {
     pub file: WorkerFile,
     pub record: SideRecord,
     pub machine: Machine,
-    /// How long it was waited for, nanoseconds: a worker may say anything.
+    /// How long its start took, nanoseconds, by this process's clock: a worker may report anything.
     pub start_ns: u64,
-    /// The only cases there are, where they are criterion benches.
+    /// Its cases, if it has criterion or divan benches; else empty.
     pub benches: Vec<Case>,
 }
 
 /// Starts a process of a side, and lets it load.
 ///
 /// # Errors
-/// What head cannot do is a failed run, what only base cannot do is not comparable.
+/// A failed run if head cannot do it, not comparable if base alone refuses.
 pub fn start(request: &PairedRequest, side: Side) -> Result<Started, WorkerError> {
     progress::ensure_not_cancelled()?;
     let name = side.name();
@@ -62,7 +63,7 @@ pub fn start(request: &PairedRequest, side: Side) -> Result<Started, WorkerError
     Ok(Started { client, file, record, machine, start_ns, benches: loaded.benches })
 }
 
-/// What only base refuses cannot be compared; what breaks is a failed run on every side.
+/// The error of what base cannot do and head can: a refusal is not comparable, anything else a failed run.
 pub fn base_cannot(error: WorkerError, what: &str) -> WorkerError {
     match error {
         WorkerError::Refused(why) => {
@@ -75,7 +76,7 @@ pub fn base_cannot(error: WorkerError, what: &str) -> WorkerError {
     }
 }
 
-/// Why head does not have the cases that were asked for: a bench that base alone has cannot be compared.
+/// Why head does not have the requested cases: a bench that base alone has cannot be compared.
 pub fn head_lacks_bench(request: &PairedRequest, head: &[Case], base: &[Case], error: anyhow::Error) -> WorkerError {
     let is_of_base_alone = |name: &&String| {
         let is_in = |benches: &[Case]| choose_benches(std::slice::from_ref(*name), benches).is_ok();

@@ -1,5 +1,5 @@
 //! Windows of load on two servers in turn: base, head, head, base, or the other way round. While one server is loaded the other
-//! one idles, and both are asked the same.
+//! one idles, and both get the same requests.
 
 use std::collections::BTreeMap;
 
@@ -17,36 +17,39 @@ use infergate_receipts::{BlockCase, BlockRecord, LoadCase, Metric, PairedCase, S
 /// Windows of each side in a block.
 const WINDOWS: usize = 2;
 
-/// The first look at a level takes so long and what is in flight then.
+/// How long users send requests in the first window of a level, which shows how long a request takes (ns).
 const PROBE_NS: u64 = 1_000_000_000;
 
-/// What is in flight at the end of the first look has so long to end in, nothing being known yet; at that of a window it has
-/// four times what a request takes, and this.
+/// How long requests in flight at the end of that first window may take (ns): nothing is known of them yet.
 const PROBE_END_NS: u64 = 300_000_000_000;
+/// How long requests in flight at the end of a later window may take (ns), in addition to four times the time of a request.
 const END_NS: f64 = 5e9;
 
-/// Most requests do not take longer; and a ramp is not shorter.
+/// The quantile of the first window's requests that is the time of a request.
 const PROBE_QUANTILE: f64 = 0.9;
+/// The shortest time of a request, and so of a ramp (ns).
 const LEAST_REQUEST_NS: f64 = 1e6;
 
-/// A window is so long at least: what happens each ten seconds is in each of them. With windows of 8 s a quarter of the blocks missed a
-/// stall each ten seconds, and calling it took up to 18 blocks (tests/rules/paired/under_load.rs).
+/// The shortest window (ns): what happens every ten seconds is in each. With windows of 8 s a quarter of the blocks missed a stall every
+/// ten seconds, and it took up to 18 blocks to fail it (tests/rules/paired/under_load.rs).
 const LEAST_NS: f64 = 10e9;
-/// Where requests of one side take so many times as long, a window can be so short.
+/// If requests of one side take more than this many times as long, a window may be as short as `SHORT_NS`.
 const FAR_APART: f64 = 3.0;
+/// The shortest window of two sides that are that far apart (ns).
 const SHORT_NS: f64 = 2e9;
 
-/// And holds so many times what a request takes, and so many requests: a P90 of fewer jumps.
+/// The fewest requests of each user in a window.
 const LEAST_REQUESTS_EACH: f64 = 4.0;
+/// The fewest requests of all users in a window: a P90 of fewer jumps.
 const LEAST_REQUESTS: f64 = 40.0;
-/// No window is longer: more blocks help more.
+/// The longest window (ns): more blocks help more.
 const MOST_NS: f64 = 60e9;
 
-/// Each so many-th request of a window has a prompt whose answer alone is known: a server that garbles a tenth of the answers shows it in
-/// most blocks of 80 requests a side, and a cache for these prompts spares at most a sixteenth of their reading.
+/// One of this many requests of a window has a prompt whose answer is known. A server that garbles a tenth of the answers shows it in most
+/// blocks of 80 requests a side, and a cache for these prompts spares at most a sixteenth of their reading.
 const REPEATS_EACH: u64 = 16;
 
-/// What a block's difference is expected to vary by, until blocks say so.
+/// The standard deviation that a block's difference is expected to have, as a fraction, until blocks show it.
 const fn expected_std(metric: Metric) -> f64 {
     match metric {
         Metric::SystemToken => 0.02,
@@ -55,23 +58,23 @@ const fn expected_std(metric: Metric) -> f64 {
     }
 }
 
-/// Many users at once in place of single requests.
+/// Measures with many users at once, not with single requests.
 pub struct UnderLoad {
     pub users: u32,
-    /// How long a window is, seconds; `None`: chosen from the pilot.
+    /// The length of a window, seconds; `None`: chosen in the pilot.
     pub window_s: Option<f64>,
 }
 
 impl UnderLoad {
-    /// When things happen in a window, of requests that take so long on each side, nanoseconds. The faster side decides, or
-    /// windows of one that got much slower would take minutes; where the sides are that far apart short ones show it.
+    /// When things happen in a window, given the time of a request on each side, nanoseconds. The faster side decides, or windows of one
+    /// that got much slower would take minutes; sides that far apart show it in short windows.
     fn times(&self, [base_ns, head_ns]: [f64; 2]) -> WindowTimes {
         let request_ns = base_ns.min(head_ns);
         let least_ns = if base_ns.max(head_ns) > FAR_APART * request_ns { SHORT_NS } else { LEAST_NS };
         let requests = LEAST_REQUESTS_EACH.max(LEAST_REQUESTS / f64::from(self.users));
         let chosen_ns = (requests * request_ns).clamp(least_ns, MOST_NS);
         let length_ns = self.window_s.map_or(chosen_ns, |seconds| seconds * 1e9);
-        // The first requests end at different times then, and the next ones have found their places between them.
+        // By then the first requests have ended, at different times, and the next ones are spread out.
         let from_ns = 1.5 * request_ns;
         let to_ns = from_ns + length_ns;
         WindowTimes {
@@ -85,7 +88,7 @@ impl UnderLoad {
 }
 
 /// Plans a case that is measured under load; `known` are the windows of each scenario so far. Gives the time that this adds to a block,
-/// nanoseconds; `None` for another case.
+/// nanoseconds; `None` for a case without load.
 pub fn plan(
     pair: &mut ProcessPair,
     case: &mut PairedCase,
@@ -96,7 +99,7 @@ pub fn plan(
     let name = case.id.to_string();
     let Some((scenario, metric)) = of_case_name(&name, under_load.users) else { return Ok(None) };
     let (times, cost_ns) = match known.get(scenario) {
-        // All numbers of a level are of the same windows.
+        // All metrics of a level come from the same windows.
         Some(times) => (*times, 0.0),
         None => {
             let request_ns = probe(pair, case.id, under_load, known.len() as u64)?;
@@ -107,7 +110,7 @@ pub fn plan(
             (times, WINDOWS as f64 * sides_ns.iter().sum::<f64>())
         }
     };
-    // Of the longest gap the longer of both windows counts.
+    // The longest gap of a block is the longer one of its two windows.
     case.pairs = if metric == Metric::LongestGap { 1 } else { WINDOWS };
     case.expected_std = Some(expected_std(metric));
     case.load = Some(LoadCase { scenario: scenario.to_owned(), users: under_load.users, metric, times });
@@ -179,7 +182,7 @@ pub fn measure(
     Ok(())
 }
 
-/// The cases of each level, which is one of each scenario.
+/// The cases of each scenario, which are measured in the same windows.
 pub fn by_level(cases: &[PairedCase]) -> Vec<Vec<&PairedCase>> {
     let mut levels: BTreeMap<&str, Vec<&PairedCase>> = BTreeMap::new();
     for case in cases {
@@ -190,7 +193,7 @@ pub fn by_level(cases: &[PairedCase]) -> Vec<Vec<&PairedCase>> {
     levels.into_values().collect()
 }
 
-/// No two windows of a run have the same; `level` counts them, `window` those of a level.
+/// The number of a window's prompts, which no other window of the run has. `level` counts levels, `window` the windows of a level.
 fn prompt_number(level: u64, window: u64) -> u64 {
     (level << 20) + window
 }
@@ -204,7 +207,7 @@ fn ask(pair: &mut ProcessPair, side: Side, case: Case, plan: WindowPlan) -> Resu
     Err(WorkerError::Refused(format!("{}: {text}", side.name())))
 }
 
-/// A window that gives no number, and why the first request failed, where one did.
+/// The error of a window that gives no number, with the reason why its first failed request failed.
 fn no_number_error(side: Side, case: Case, seen: &LoadWindow) -> WorkerError {
     let failed: Vec<_> = seen.records.iter().filter_map(|record| record.failure.as_ref()).collect();
     let why = match failed[..] {
