@@ -45,8 +45,8 @@ use infergate_build::keep_objects::{compile, is_wrapper};
 use infergate_build::{output, watcher};
 use infergate_receipts::Outcome;
 
-/// Set for the gate's own tests alone: times of a worker that says its clock is virtual are not checked. It is no key, for the
-/// configuration belongs to what is judged.
+/// Set by the gate's own tests alone: times of a worker that reports a virtual clock are not checked. It is no key of infergate.toml, which
+/// belongs to what is judged.
 const VIRTUAL_CLOCK: &str = "INFERGATE_VIRTUAL_CLOCK";
 
 /// A performance regression gate for LLM inference
@@ -141,7 +141,7 @@ fn run(request: Request, mut command: &Command, mut matches: &ArgMatches) -> Res
         matches = of_subcommand;
     }
     let keys = &Layer::of_flags(command, matches)?;
-    // Before anything is removed: another gate may still keep its blocks there.
+    // Before files of an earlier run are removed: another gate may still keep its blocks there.
     let _lock = match &request {
         Request::Gate(options) if options.paired.is_paired() => machine_lock::take(&options.wait)?,
         _ => None,
@@ -173,11 +173,11 @@ fn run(request: Request, mut command: &Command, mut matches: &ArgMatches) -> Res
     }
 }
 
-/// What the suite asks a process of this command for.
+/// The hidden command that probes the hardware for a suite.
 fn probe(threads: usize) -> Result<i32> {
     infergate_core::process::end_with_parent();
     let found = serde_json::to_string(&probes::run(threads)?)?;
-    // Whoever asked may be gone.
+    // The parent may have ended.
     writeln!(std::io::stdout(), "{found}").context("what was found cannot be written")?;
     Ok(0)
 }
@@ -187,7 +187,7 @@ pub fn command(program: &'static str) -> Command {
     CommandLine::command().name(program).bin_name(program).mut_subcommands(help::finish)
 }
 
-/// What `--version` says: how this command was built matters to whoever reports a fault, and to whoever packs it.
+/// What `--version` prints: how this command was built, for bug reports and packagers.
 fn long_version() -> String {
     let build = infergate_core::build_info::build();
     let flags = if build.flags.is_empty() { "none" } else { &build.flags };

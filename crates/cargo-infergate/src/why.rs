@@ -1,8 +1,8 @@
-//! Which function takes the time that a case takes longer.
+//! Finds the functions that make a case slower.
 //!
 //! A verdict says that a case is slower; this says where. Both programs run once more in blocks of fresh processes, in turn, while a
-//! profiler in them looks where their threads are. Each block gives one difference a function, so that what is named carries an
-//! error of its own. It explains and never judges: the times that judged were taken without it.
+//! profiler in them samples where their threads are. Each block gives one difference for each function, so that each has an error of its
+//! own. It explains and never judges: the times that decided were taken without it.
 
 mod change;
 mod image;
@@ -33,53 +33,59 @@ use names::last_part;
 use process::{Images, each_stack};
 pub use tally::Tally;
 
-/// Fresh processes of each side, at least and at most; at least, where the time for it has passed.
+/// The fewest blocks of a profile, even if its time is over.
 const FEWEST_BLOCKS: usize = 4;
+/// The fewest blocks of a profile that has time.
 const BLOCKS: usize = 8;
+/// The most blocks of a profile.
 const MOST_BLOCKS: usize = 20;
-/// So many blocks whose differences vary as much as the change is.
+/// The number of blocks if the standard deviation of their differences is as large as the change. It grows with the square of that ratio.
 const BLOCKS_BY_NOISE: f64 = 20.0;
-/// A turn of one side, nanoseconds, if a sample is no longer: both sides see the same swings of the machine.
+/// The shortest turn of one side (ns): short, so that both sides see the same swings of the machine. At least one sample.
 const TURN_NS: f64 = 2e7;
+/// The fewest turns of each side in a pair of processes.
 const FEWEST_TURNS: usize = 2;
+/// The most turns of each side in a pair of processes.
 const MOST_TURNS: usize = 320;
-/// Kernels look at timers of processor time so often, nanoseconds: 250 times a second.
+/// How far apart kernels check timers of processor time (ns): 250 times a second.
 const TICK_NS: f64 = 4e6;
 /// Samples of a side that find a change of all its time, in one function that has half of it: by 11 / change^2, in 95 of 100 at a
 /// level of 0.001.
 const SAMPLES_BY_CHANGE: f64 = 11.0;
+/// The fewest samples of a side that a profile aims at.
 const LEAST_SAMPLES: f64 = 3_000.0;
+/// The most samples of a side that a profile aims at.
 const MOST_SAMPLES: f64 = 13_000.0;
-/// A smaller change of the time would need many more samples than that, so it is looked at as shortly as the largest.
+/// A smaller change of the time (a fraction) would need many more samples than that, so it is profiled as briefly as the largest.
 const LEAST_CHANGE: f64 = 0.01;
 /// The part of the available time that each side is profiled; starting processes takes the rest.
 const LOOKED_SHARE: f64 = 1.0 / 3.0;
-/// A turn lasts at most so many times as long as its timed regions should.
+/// The longest a turn may last, with its set-up / the intended time of its timed regions.
 const MOST_SET_UP: f64 = 3.0;
-/// The worker writes them: some thousand samples of a few hundred frames.
+/// The largest file of stacks that is read. The worker writes it: some thousand samples of a few hundred frames.
 const MAX_STACKS_BYTES: u64 = 64 << 20;
-/// Fewer say nothing.
+/// The fewest samples that a profile needs, on the side that has more.
 const FEWEST_SAMPLES: u64 = 100;
 
-/// A difference that a verdict is about.
+/// The difference of a case's times that is explained.
 #[derive(Clone, Copy)]
 pub struct Difference {
     /// The change of the time, as a fraction.
     pub change: f64,
-    /// Standard deviation of blocks, as a fraction, where it is known.
+    /// Standard deviation of blocks, as a fraction, if it is known.
     pub block_std: Option<f64>,
-    /// Whether the verdict is that there is one.
-    pub is_called: bool,
+    /// Whether the verdict reports it.
+    pub is_reported: bool,
 }
 
 impl Difference {
-    /// The blocks that it is looked at in.
+    /// The number of blocks that are profiled.
     pub fn blocks(&self) -> usize {
         let noise = self.block_std.filter(|_| self.is_seen()).unwrap_or(0.0) / self.change.abs().max(LEAST_CHANGE);
         ((BLOCKS_BY_NOISE * noise.powi(2)).ceil() as usize).clamp(BLOCKS, MOST_BLOCKS)
     }
 
-    /// How long each side is looked at, nanoseconds of the processor.
+    /// How long each side is profiled, nanoseconds of processor time.
     fn looked_ns(&self) -> f64 {
         let samples = if self.is_seen() {
             (SAMPLES_BY_CHANGE / self.change.powi(2)).clamp(LEAST_SAMPLES, MOST_SAMPLES)
@@ -89,7 +95,7 @@ impl Difference {
         samples * TICK_NS
     }
 
-    /// Whether there is a change that so few samples can show.
+    /// Whether the change is large enough to show within [`MOST_SAMPLES`].
     fn is_seen(&self) -> bool {
         self.change.abs() >= LEAST_CHANGE
     }
@@ -98,18 +104,18 @@ impl Difference {
 pub struct Sides<'a> {
     /// Base and head as they were timed. A block profiles as many pairs as a timed one started.
     pub builds: &'a TimedBuilds,
-    /// What both load.
+    /// The request that both were timed by.
     pub request: &'a PairedRequest,
-    /// Functions whose machine code differs, where that is known.
+    /// Functions whose machine code differs, if that is known.
     pub changed: Option<&'a Changed>,
-    /// Functions that head edits, where that is known.
+    /// Functions that head edits, if that is known.
     pub edited: Option<&'a Edited>,
 }
 
-/// What `case` does differently, found in `most` at most; left out: in as long as it takes. `begun` is told of each block.
+/// Finds the functions whose time differs in `case`, within `most`; `None`: without a time limit. `begun` gets the number of each block.
 ///
 /// # Errors
-/// Why that is not known.
+/// Why they cannot be found.
 pub fn explain(
     case: &PairedCase,
     difference: Difference,
@@ -144,8 +150,8 @@ pub fn explain(
     );
     let knows_changed = sides.changed.is_some_and(|changed| changed.is_complete);
     let mut found = explained(case.id, &blocks, knows_changed);
-    // Within one time functions come and go, by where a sample happens to fall: no reason for what nobody saw.
-    if !difference.is_called && !found.total.is_some_and(|total| total.is_sure()) {
+    // Functions of a time that did not change come and go with the samples: they explain nothing.
+    if !difference.is_reported && !found.total.is_some_and(|total| total.is_sure()) {
         found.functions.clear();
     }
     // A side that is many times faster works little.
@@ -154,10 +160,10 @@ pub fn explain(
     Ok(with_edited(found, sides.edited))
 }
 
-/// Says of each function whether the change edits it.
+/// Marks the functions that the change edits.
 fn with_edited(mut explained: Explained, edited: Option<&Edited>) -> Explained {
     for function in &mut explained.functions {
-        // One that kept its machine code has the name of another.
+        // A function that kept its machine code was not edited, another one of its name was.
         let inlined = function.place.as_deref().and_then(|place| place.split_once(" at ")).map(|(name, _)| name);
         let has = |edited: &Edited| {
             edited.has(last_part(&function.name)) || inlined.is_some_and(|name| edited.has(last_part(name)))
@@ -168,7 +174,7 @@ fn with_edited(mut explained: Explained, edited: Option<&Edited>) -> Explained {
     explained
 }
 
-/// Looks for so long at fresh processes of both builds, in turn.
+/// Profiles fresh processes of both builds in turn, each for `pair_ns`.
 fn look(
     case: &PairedCase,
     (base, head): &(WorkerFile, WorkerFile),
@@ -184,10 +190,10 @@ fn look(
     let least_ns = TURN_NS.max(of_base.1).max(of_head.1);
     let turns = ((pair_ns / least_ns).round() as usize).clamp(FEWEST_TURNS, MOST_TURNS).next_multiple_of(2);
     let turn_ns = pair_ns / turns as f64;
-    // Fewer where setting them up takes most of the time.
+    // Fewer samples if setting them up takes most of the time.
     let samples = |(timed_ns, passed_ns): (f64, f64)| (turn_ns / timed_ns).min(turn_ns * MOST_SET_UP / passed_ns);
     let (in_base, in_head) = (samples(of_base), samples(of_head));
-    // As many of both, but where that would take head much longer.
+    // As many of both sides, unless that would take head much longer.
     let in_head = if in_head < in_base / 2.0 { in_head } else { in_base };
     for turn in 0..2 * turns {
         // A B B A, or the other way round.
@@ -213,10 +219,10 @@ fn start(case: &PairedCase, file: &WorkerFile, sides: &Sides) -> Result<Client<'
     Ok(client)
 }
 
-/// How long the timed regions of a sample take, and all of it, nanoseconds.
+/// How long the timed regions of a sample take, and how long the whole sample takes, nanoseconds.
 fn sample_ns(case: &PairedCase, client: &mut Client) -> Result<(f64, f64)> {
     let iterations = case.iterations_per_sample;
-    // The first one sets up what further ones find: a prompt that was read, for example.
+    // The first sample sets up what later ones reuse, such as a prompt that was read.
     client.sample(case.id, 1, iterations)?;
     let begun = Instant::now();
     let sample = client.sample(case.id, 1, iterations)?.samples_ns;
@@ -244,7 +250,7 @@ impl Seen {
     }
 }
 
-/// A program's path as the system tells it.
+/// A program's path without links, as the system reports it.
 fn path(file: &WorkerFile) -> String {
     let path = fs::canonicalize(file.path()).unwrap_or_else(|_| file.path().to_owned());
     path.to_string_lossy().into_owned()

@@ -1,4 +1,4 @@
-//! After a verdict: where the allocations are that a case makes more of.
+//! After a verdict: finds where a case's additional allocations are made.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -11,11 +11,11 @@ use crate::paired::{PairedRequest, Program};
 use infergate_judge::paired::{Policy, judge_without_power};
 use infergate_receipts::{Allocated, AllocatedPlace, AllocationSite, MOST_PLACES, Outcome, PairedReceipt};
 
-/// Cases that are looked at.
+/// The most cases that are examined.
 const MOST_CASES: usize = 2;
 
-/// Asks both programs that count, and writes into the receipt what differs. What cannot be found is left out: the counters say what
-/// fails.
+/// Has both programs that count list their allocations, and writes the differences into the receipt. A case that cannot be examined is
+/// skipped: its counters say what fails.
 pub fn attach(
     receipt: &mut PairedReceipt,
     policy: &Policy,
@@ -44,8 +44,9 @@ fn sites(case: Case, program: &Program, request: &PairedRequest) -> Result<Vec<A
     Ok(client.sites(case)?)
 }
 
-/// Places by the function that allocates, wherever its lines are, with both sides' numbers; those that differ, by allocations and where
-/// these are as many by their bytes. Functions without a line are passed over: the linker gives one name to those with the same code.
+/// Allocations by the function that makes them, on whatever line, with both sides' numbers. Only functions that differ, sorted by
+/// additional allocations, then by additional bytes. A function without a line counts to its caller: the linker gives one name to functions
+/// with the same code.
 pub fn differences(base: &[AllocationSite], head: &[AllocationSite]) -> Vec<AllocatedPlace> {
     let mut places: BTreeMap<&str, AllocatedPlace> = BTreeMap::new();
     for (sites, is_head) in [(base, false), (head, true)] {
@@ -55,7 +56,7 @@ pub fn differences(base: &[AllocationSite], head: &[AllocationSite]) -> Vec<Allo
             let frame = frames.first().map_or("", String::as_str);
             let function = frame.split_once(" at ").map_or(frame, |(function, _)| function);
             let place = places.entry(function).or_default();
-            // Sites come with the most frequent first: who calls it most is shown, in head where it has any.
+            // The most frequent site comes first, so its callers are shown: head's, if head has the function.
             if place.frames.is_empty() || is_head && place.head_allocations == 0.0 {
                 place.frames = frames.to_vec();
             }

@@ -45,8 +45,8 @@ pub fn run(options: &Bench, config: &Config) -> Result<i32> {
     Ok(exit_code_of_measuring(receipt.partial, &receipt.invalid))
 }
 
-/// Builds the bench targets, runs the suite, counts, and follows `memory_runs` runs. Gives the receipt, whole or partial, and where the
-/// caller has to write it after it has shown what it makes of it: `out`, or the usual place.
+/// Builds the bench targets, runs the suite, counts, and follows `memory_runs` runs. Gives the receipt, whole or partial, and its path,
+/// `out` or the usual one: the caller prints the result first, then writes the receipt there.
 pub fn run_suite(
     config: &Config,
     out: Option<&Path>,
@@ -80,11 +80,11 @@ pub fn run_suite(
         suite::run(&request, &mut |so_far| kept.keep(so_far), &mut |step| line.show(step), progress::cancelled());
     line.finish();
     let mut receipt = receipt.inspect_err(|_| kept.print_where())?;
-    // What is kept is partial until its last phase is in it.
+    // The kept receipt is partial until its last phase is in it.
     if let Some(worker) = memory_worker.filter(|_| !receipt.partial)
         && let Err(error) = memory::attach(config, worker, memory_runs, &mut receipt)
     {
-        // Who ends the run wants what there was before.
+        // If the user ended it, the receipt keeps what was measured before.
         if !progress::is_cancelled() {
             kept.print_where();
             return Err(error);

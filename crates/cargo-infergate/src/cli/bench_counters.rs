@@ -1,4 +1,4 @@
-//! What an iteration of each criterion bench allocates, counted after the times by builds of their own.
+//! Counts what an iteration of each criterion bench allocates, after the timing, in separate builds.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -16,27 +16,28 @@ use infergate_build::sources::Sources;
 use infergate_receipts::{CountedCase, Counter, Note, PairedCase, PairedReceipt, Side, Unit, blocks_of, clause};
 use infergate_report::words::counter;
 
-/// Fresh processes that count, five of each side in turn: what depends on a process's luck, or on the machine, differs between them.
+/// Fresh processes that count, five of each side in turn: what varies by process, or by the moment, differs between them.
 const PROCESSES: usize = 10;
-/// Looks of each.
+/// How often each process counts a case.
 const REPEATS: usize = 2;
-/// All of it may take so long, and an answer of a bench that was timed already.
+/// The time limit of all counting.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
+/// The time limit of an answer: the bench was timed already.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
-/// Counters that are named in a note.
+/// The most counters that a note names.
 const MOST_NAMED: usize = 8;
 
-/// Both sides once more, base's first, as they count their heap; or why there are none.
+/// Builds of both sides that count their heap, base's first; or why there are none.
 pub type CountingBuilds = Result<(Program, Program)>;
 
-/// Builds them; `None` where nothing here is built by this command.
+/// Builds them; `None` if the programs of this gate were given.
 pub fn build(sources: &Sources, request: &PairedRequest) -> Option<CountingBuilds> {
     let (base, head) = sources.base.as_ref().zip(sources.head.as_ref())?;
     Some(base.counting(&request.base).and_then(|base| Ok((base, head.counting(&request.head)?))))
 }
 
 /// Counts the benches of both sides, and writes into `receipt` what can be compared, and what cannot, or why there is nothing.
-/// A run that is cut short meanwhile is partial.
+/// If the user ends it, the receipt is partial.
 pub fn attach(receipt: &mut PairedReceipt, counting: &CountingBuilds, request: &PairedRequest) {
     let cases = wanted(receipt);
     if cases.is_empty() {
@@ -70,7 +71,7 @@ fn uncounted(not_counted: &NotCounted) -> Option<String> {
     Some(format!("allocations of {} are not counted: {why}", first_of(&names, 1, ", ")))
 }
 
-/// The benches whose code differs, the shortest first: those fit in what time there is.
+/// The benches whose code differs, the shortest first: the time may not suffice for all.
 fn wanted(receipt: &PairedReceipt) -> Vec<Case> {
     let is_wanted = |case: &&PairedCase| case.id.phase() == Phase::Bench && !receipt.is_same_code_of(case.id);
     let mut cases: Vec<&PairedCase> = receipt.cases.iter().filter(is_wanted).collect();
@@ -84,7 +85,7 @@ fn wanted(receipt: &PairedReceipt) -> Vec<Case> {
 
 type Counts = BTreeMap<Case, CountedCase>;
 
-/// What all processes of each side count, of the same cases. A bench that ends its process costs the others nothing.
+/// Counts the same cases in all processes of both sides. If a bench ends its process, another process counts the next ones.
 fn count(programs: [&Program; 2], cases: &[Case], request: &PairedRequest) -> Result<([Counts; 2], NotCounted)> {
     let line = progress::Line::default();
     let timeouts = Timeouts { first: ANSWER_TIMEOUT, ..Timeouts::default() };
@@ -129,7 +130,7 @@ fn count(programs: [&Program; 2], cases: &[Case], request: &PairedRequest) -> Re
     Ok((counts, not_counted))
 }
 
-/// Writes what can be compared into `receipt`, and says what does not repeat.
+/// Writes what can be compared into `receipt`, and gives a sentence about what does not repeat.
 fn keep(receipt: &mut PairedReceipt, request: &PairedRequest, [base, head]: [Counts; 2]) -> Option<String> {
     // A bench may keep paths of its package, and each side's lies in a folder of its own.
     let length = |program: &Program| program.package.as_ref().map(|folder| folder.as_os_str().len());
@@ -150,8 +151,8 @@ fn keep(receipt: &mut PairedReceipt, request: &PairedRequest, [base, head]: [Cou
     (!unrepeated.is_empty()).then(|| format!("these do not repeat and are not compared: {named}"))
 }
 
-/// Keeps what repeats exactly on both sides, and what repeats in base and is above it at head's smallest: it must not escape by no
-/// longer repeating. Any other range tells nothing of a bench whose input is made by chance; their names.
+/// Keeps counters that repeat exactly on both sides. Also keeps those that repeat in base and are higher in every run of head: a rise must
+/// not escape because it does not repeat. Other ranges tell nothing, since a bench may have random input. Gives the names of those dropped.
 fn keep_comparable(was: &mut CountedCase, is: &mut CountedCase, with_bytes: bool) -> Vec<String> {
     let is_exact = |counter: &Counter| counter.min == counter.max;
     let mut unrepeated = Vec::new();

@@ -98,12 +98,12 @@ struct Search<'a> {
     config: &'a Config,
     /// From the good one to the bad one.
     points: Vec<Point>,
-    /// Where the good one is built, and at last the one before what is found.
+    /// Where the good point is built, and in the end the point before the one that was found.
     base: Checkout,
     /// Where the others are built.
     checkout: Checkout,
     steps: Vec<BisectionStep>,
-    /// How what is found compares with the one before it.
+    /// How the point that was found compares with the one before it.
     confirmed: Option<BisectionStep>,
     explained: Option<Explained>,
 }
@@ -123,7 +123,7 @@ impl Search<'_> {
         }
         let mut left = (0, last);
         match self.halve(&mut left, &good) {
-            // Hours of steps are not lost.
+            // The user ended it: the steps so far are printed.
             Err(_) if progress::is_cancelled() => Ok(BisectionEnd::CutShort { names: self.names(left) }),
             ended => ended,
         }
@@ -150,7 +150,7 @@ impl Search<'_> {
         self.points[good + 1..=bad].iter().map(|point| point.name.clone()).collect()
     }
 
-    /// How a point compares with the good one; `None` where that is not known.
+    /// How a point compares with the good one; `None` if that is unknown.
     fn step(&mut self, at: usize, good: &Program) -> Result<Option<Outcome>> {
         let name = self.points[at].name.clone();
         output::status_escaped(&format!("step {}: {name}", self.steps.len() + 1));
@@ -166,18 +166,18 @@ impl Search<'_> {
         let head = build_at(&self.points[at], &mut self.checkout, self.config)?;
         let request = self.request(good.clone(), head, None)?;
         let (receipt, _) = measuring::measure(&request, self.config, None, None, None)?;
-        // Of a run that broke nothing is known.
+        // A run that broke says nothing about this point.
         if let Some(why) = receipt.invalid.iter().chain(&receipt.broken).next() {
             bail!("{why}");
         }
         Ok(receipt)
     }
 
-    /// Compares the point that was found, the latter, with the one before it, and explains it where it is slower: how the search ended.
+    /// Compares the point that was found with the one before it, and explains it if it is slower. Gives how the search ended.
     ///
-    /// A step has one build a side, whose placement is luck that more blocks do not average out, and is compared with the good one, from
-    /// which small changes add up. So what is found is named only where it is slower than the one before it by the gate's own rules: both
-    /// laid out alike, and nothing timed that runs none of what changed.
+    /// A step has one build a side, so code placement can mislead it, which more blocks do not average out. It is compared with the good
+    /// point, so that small changes add up. The result is therefore confirmed with the gate's own rules: both sides laid out alike, and
+    /// cases that run no changed code not timed.
     fn confirm(&mut self, (before, found): (usize, usize)) -> Result<BisectionEnd> {
         let name = self.points[found].name.clone();
         output::status_escaped(&format!("{name}, against the one before it"));
@@ -225,7 +225,7 @@ fn policy() -> Policy {
     Policy { allow_output_change: true, ..Policy::default() }
 }
 
-/// What was measured as a step: of median and mean the worse, the median where they are alike.
+/// The measurement as a step: the worse row of median and mean, the median if they are alike.
 fn judged(name: String, measured: &Result<PairedReceipt>) -> BisectionStep {
     let row = |receipt| {
         let rows = judge_without_power(receipt, &policy()).rows.into_iter();
@@ -235,8 +235,8 @@ fn judged(name: String, measured: &Result<PairedReceipt>) -> BisectionStep {
     BisectionStep { name, row: measured.as_ref().ok().and_then(row), skipped: measured.as_ref().err().map(clause) }
 }
 
-/// The point to try next between a good and a bad one: that nearest the middle of those that were not skipped. The neighbours of what does
-/// not build often do not build either, so the more were skipped, the further away it is.
+/// The point to try next between a good and a bad one: of those that were not skipped, the one nearest the middle. Neighbours of a point
+/// that does not build often do not build either, so the more were skipped, the further from the middle it is.
 fn halfway((good, bad): (usize, usize), skipped: &BTreeSet<usize>) -> Option<usize> {
     let middle = good.midpoint(bad);
     let mut open: Vec<usize> = (good + 1..bad).filter(|at| !skipped.contains(at)).collect();
@@ -248,15 +248,15 @@ fn halfway((good, bad): (usize, usize), skipped: &BTreeSet<usize>) -> Option<usi
 
 /// One commit, or one version of a dependency.
 struct Point {
-    /// Commit and subject, or the versions: how a person knows it.
+    /// Commit and subject, or the versions.
     name: String,
     commit: String,
     /// The dependencies that have another version there.
     swaps: Vec<Swap>,
 }
 
-/// The commits of the branch that `bad` is on, behind the last one that `good` has, too; that one is the first of them. They are those of
-/// the branch itself: a commit that came by a merge is found as that merge.
+/// The last commit of `bad`'s branch that `good` has, too, and all after it. Only commits of the branch itself: one that came by a merge is
+/// found as that merge.
 fn commits(files: &Path, good: &str, bad: &str) -> Result<Vec<Point>> {
     ensure!(good != bad, "--good and --bad are the same commit, {}; name two", short(good));
     let fork = git(files, &["merge-base", good, bad])

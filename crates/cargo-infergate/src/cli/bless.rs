@@ -75,7 +75,7 @@ macro_rules! add_session {
                             "--step: it has newer sessions than that of {}, maybe without the change; measure again",
                             run.created
                         );
-                        // One that is there already is added again, with its step.
+                        // A session that is there already is added again, with its step.
                         baseline.sessions.retain(|session| session.created != run.created);
                     }
                     baseline.ensure_accepts(run).with_context(not_blessed)?;
@@ -96,8 +96,8 @@ macro_rules! add_session {
 add_session!(add_suite, Receipt, Baseline, infergate_judge::judge);
 add_session!(add_load, LoadReceipt, LoadBaseline, infergate_judge::load::judge);
 
-/// From before the baselines are read until they are written no other command may do the same, or one of two sessions would be
-/// lost. It is the folder that is locked, so that no file comes beside those that are committed.
+/// Locks the baselines from before they are read until they are written, or one of two sessions would be lost. The folder itself is
+/// locked, so that there is no lock file among those that are committed.
 fn lock_baselines(folder: &Path) -> Result<File> {
     let cannot = || format!("{}: cannot be written", folder.display());
     fs::create_dir_all(folder).with_context(cannot)?;

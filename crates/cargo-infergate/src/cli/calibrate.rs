@@ -1,4 +1,4 @@
-//! `calibrate`: how often the gate is wrong on this machine.
+//! `calibrate`: measures how often the gate is wrong on this machine.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -56,7 +56,7 @@ pub struct Calibrate {
     other_worker: Option<PathBuf>,
 }
 
-/// Measures, keeps what there is after every gate, prints what it says.
+/// Measures, writes the calibration after every gate, prints its summary.
 pub fn run(options: &Calibrate, config: &Config) -> Result<i32> {
     preflight::check(config)?;
     let folder = preflight::calibration_folder(config, &machine::detect().class);
@@ -64,7 +64,7 @@ pub fn run(options: &Calibrate, config: &Config) -> Result<i32> {
     ensure_writable(options.out.as_ref().unwrap_or(&folder.join("calibration.json")))?;
     let _lock = machine_lock::take(&options.wait)?;
     let Builds { base, head, alike, _checkout } = Builds::of(config, options)?;
-    // Builds that do the same are what it measures: their code is not compared.
+    // A calibration measures builds that do the same: their code is not compared.
     let request = measuring::request(config, base.program().clone(), head.program().clone())?;
     let line = progress::Line::default();
     let mut run = PairedRun::begin(&request, &mut |step: &Progress| line.show(step))?;
@@ -104,11 +104,11 @@ pub fn run(options: &Calibrate, config: &Config) -> Result<i32> {
     Ok(code)
 }
 
-/// What is compared: one file with itself, or with another build of the same.
+/// What is compared: one file with itself, or with another build that does the same.
 struct Builds {
     base: WorkerFile,
     head: WorkerFile,
-    /// Both laid out alike, where they were built here.
+    /// Both laid out alike; `None` if they cannot be, or were given.
     alike: Option<Alike>,
     /// Base's checkout: no other gate builds in it until all is measured.
     _checkout: Option<Rc<Checkout>>,

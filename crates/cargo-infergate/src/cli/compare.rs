@@ -1,4 +1,4 @@
-//! `compare`: two files that were measured before.
+//! `compare`: judges a file that was measured before by another one.
 
 use std::path::{Path, PathBuf};
 

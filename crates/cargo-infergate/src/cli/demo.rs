@@ -22,7 +22,7 @@ use infergate_report::units::MISSING;
 /// One case, so that it takes few minutes.
 const CASE: &str = "decode/p128";
 
-/// What is done to the engine, and what the gate has to say of it.
+/// A change of the engine, and the outcome that the gate has to give.
 struct Change {
     name: &'static str,
     /// This text of the engine becomes that one.
@@ -66,12 +66,12 @@ pub struct Demo {
     keep: bool,
 }
 
-/// A change, and what the gate made of it.
+/// A change, and what the gate found.
 struct ChangeResult {
     change: &'static Change,
-    /// The outcome that was expected where the gate named it, else the gate's verdict; `None` where it gave none at all.
+    /// The expected outcome if a row of the verdict has it, else the verdict's; `None` if there is no verdict.
     found: Option<Outcome>,
-    /// `None` where a signal ended the gate.
+    /// `None` if a signal ended the gate.
     exit_code: Option<i32>,
 }
 
@@ -99,7 +99,7 @@ pub fn run(options: &Demo) -> Result<i32> {
         output::status_escaped(&format!("kept: {}", engine.display()));
     }
     if progress::is_cancelled() {
-        // Whatever failed last failed because of that.
+        // The last error came from the interruption.
         output::status(&format!("interrupted after {} of {} changes", changes.len(), CHANGES.len()));
         return Ok(Outcome::Partial.exit_code());
     }
@@ -143,7 +143,7 @@ fn create_repository(engine: &Path) -> Result<()> {
     write("benches/memory.rs", include_str!("../../templates/demo/memory.rs"))?;
     write(".gitignore", "/target\n")?;
     if let Some(own) = own_source() {
-        // The versions that were downloaded to build this command; cargo leaves out what is not needed.
+        // The versions that were downloaded to build this command; cargo drops what is not needed.
         let lock = fs::read_to_string(own.join("Cargo.lock")).unwrap_or_default();
         write("Cargo.lock", &lock)?;
     }
@@ -157,8 +157,8 @@ fn create_repository(engine: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What the user's own settings of git must not decide here: who commits and signs, which files are left out, how lines end. They stand in
-/// the repository's configuration, so that they hold for the gate's checkout, too.
+/// Settings that override the user's own of git: who commits and signs, which files are ignored, how lines end. They are in the
+/// repository's configuration, so that they hold for the gate's checkout, too.
 const SETTINGS: [(&str, &str); 6] = [
     ("user.name", "infergate"),
     ("user.email", "demo@localhost"),

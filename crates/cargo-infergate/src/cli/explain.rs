@@ -1,4 +1,4 @@
-//! After a verdict: which functions take the time that cases take longer.
+//! After a verdict: finds the functions that make cases slower.
 
 use std::time::{Duration, Instant};
 
@@ -16,14 +16,14 @@ use infergate_receipts::{Against, Explained, Outcome, PairedCase, PairedReceipt,
 
 /// Cases of a bench target that are explained without being named: those that got slower most.
 const MOST_CASES: usize = 2;
-/// Explaining a bench target takes no longer than measuring it did, or than this where that is longer.
+/// The shortest time limit of explaining a bench target. The limit is the time that measuring it took, if that is longer.
 const LEAST_LIMIT: Duration = Duration::from_secs(20);
 
-/// What is to be explained.
+/// What to explain.
 pub struct Explaining {
     /// Cases to explain; empty: those that regressed.
     pub named: Vec<String>,
-    /// Functions that head edits, where that is known.
+    /// Functions that head edits; `None` if that is unknown.
     pub edited: Option<Edited>,
 }
 
@@ -35,7 +35,7 @@ pub fn attach(
     changed: Option<&Changed>,
     options: &Explaining,
 ) {
-    // Nobody samples the threads of a server or a command.
+    // The threads of a server or a command cannot be sampled.
     if receipt.partial || receipt.blocks.is_empty() || !request.is_of_bench_target() {
         return;
     }
@@ -44,7 +44,7 @@ pub fn attach(
     let line = progress::Line::default();
     let until = Instant::now() + receipt.took.measured().max(LEAST_LIMIT);
     for (at, (case, difference)) in chosen.iter().enumerate() {
-        // What is left is shared by the cases that are left.
+        // The remaining cases share the remaining time.
         let share = until.saturating_duration_since(Instant::now()) / (chosen.len() - at) as u32;
         let most = options.named.is_empty().then_some(share);
         let mut show = |block: usize| {
@@ -53,14 +53,14 @@ pub fn attach(
         };
         receipt.explained.push(match why::explain(case, *difference, most, &sides, &mut show) {
             Ok(explained) => explained,
-            // Who ends it has a verdict, and wants that.
+            // The user ended it: the verdict is known already.
             Err(_) if progress::is_cancelled() => break,
             Err(error) => Explained::not(case.id, clause(&error)),
         });
     }
 }
 
-/// Says what was asked for and is no case that took time.
+/// Prints which of the `named` patterns match no timed case.
 pub fn print_unmatched(receipt: &PairedReceipt, named: &[String]) {
     let timed: Vec<Case> = receipt.timed().map(|case| case.id).collect();
     for pattern in named {
@@ -85,11 +85,11 @@ fn chosen(receipt: &PairedReceipt, policy: &Policy, named: &[String]) -> Vec<(Pa
             let is_wanted = row.outcome == Outcome::Regressed && named.is_empty() || wanted.contains(&case.id);
             row.subject.case() == Some(case.id) && is_time && is_wanted
         });
-        let is_called = rows.clone().any(|row| [Outcome::Regressed, Outcome::Improved].contains(&row.outcome));
+        let is_reported = rows.clone().any(|row| [Outcome::Regressed, Outcome::Improved].contains(&row.outcome));
         let changes = rows.filter_map(|row| Some(row.time()?.ratio? - 1.0));
         let Some(change) = changes.max_by(|a, b| a.abs().total_cmp(&b.abs())) else { continue };
         let differences: Vec<f64> = blocks_of(&receipt.blocks, case.id).filter_map(block_difference).collect();
-        found.push((case.clone(), Difference { change, block_std: sample_std(&differences), is_called }));
+        found.push((case.clone(), Difference { change, block_std: sample_std(&differences), is_reported }));
     }
     found.sort_by(|a, b| b.1.change.total_cmp(&a.1.change));
     if named.is_empty() {

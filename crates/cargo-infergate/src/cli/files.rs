@@ -1,4 +1,4 @@
-//! What lies in a folder, and whether something lies at a path: an error of the system is passed over nowhere.
+//! Listing and reading; no system error is ignored.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use infergate_receipts::{Format, read};
 
-/// Everything straight in `folder`, sorted; nothing where there is no such folder.
+/// The entries of `folder`, sorted; none if there is no such folder.
 ///
 /// # Errors
-/// A folder that is there and cannot be read: what is in it would be passed over in silence.
+/// A folder that exists and cannot be read: its entries would be ignored without a word.
 pub fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     let paths = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -21,13 +21,13 @@ pub fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Whether anything stands at `path`, be it no file, a link to nowhere, or one that cannot be read: reading it says so.
+/// Whether the path exists, as anything: also as a link to nowhere, or as a file that cannot be read, which fails when it is read.
 pub fn is_there(path: &Path) -> bool {
     let missing = |error: std::io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
     !path.symlink_metadata().is_err_and(missing)
 }
 
-/// The file at `path`; `None` where nothing stands there.
+/// The file at `path`; `None` if it does not exist.
 ///
 /// # Errors
 /// As [`read`].

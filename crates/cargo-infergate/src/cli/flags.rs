@@ -20,7 +20,7 @@ pub struct Workers {
     pub memory_worker: Option<PathBuf>,
 }
 
-/// The flags of the keys of `T`. Their words are read with those of file and environment, not by the command's own parser.
+/// The flags of the keys of `T`. Their values are parsed with those of file and environment, not by the command's own parser.
 pub fn flags_of_keys<T: Args>() -> Vec<Arg> {
     let words = |arg: Arg| {
         let is_switch = arg.get_default_values().first().is_some_and(|word| word == "true" || word == "false");
@@ -30,7 +30,7 @@ pub fn flags_of_keys<T: Args>() -> Vec<Arg> {
     config::flags_of::<T>().into_iter().map(words).collect()
 }
 
-/// Keys of a command that measures: what, and how it is built.
+/// The keys of a command that measures a suite: what, and how it is built.
 pub fn of_suite() -> Vec<Arg> {
     [
         flags_of_keys::<config::WorkloadKeys>(),
@@ -40,7 +40,7 @@ pub fn of_suite() -> Vec<Arg> {
     .concat()
 }
 
-/// The ids of what makes no sense with a receipt that exists already.
+/// The ids of flags that make no sense with a receipt that exists already.
 pub fn ids_of_suite() -> Vec<String> {
     let ids = of_suite().into_iter().map(|arg| arg.get_id().to_string());
     ids.chain(["worker", "out"].map(str::to_owned)).collect()
@@ -52,7 +52,7 @@ pub fn of_pairs() -> Vec<Arg> {
     [flags_of_keys::<config::WorkloadKeys>(), flags_of_keys::<config::BenchKeys>(), flags_named(&more)].concat()
 }
 
-/// The flags of these keys.
+/// The flags of the keys of these names.
 pub fn flags_named(names: &[&str]) -> Vec<Arg> {
     flags_of_keys::<config::AllKeys>().into_iter().filter(|arg| names.contains(&arg.get_id().as_str())).collect()
 }

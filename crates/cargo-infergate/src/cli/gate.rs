@@ -35,7 +35,7 @@ pub fn run(options: &Gate, keys: &Layer) -> Result<i32> {
     };
     let baselines = find_baselines(&config, &receipt)?;
     let verdict = infergate_judge::judge_by_all(&receipt, &baselines, &config.policy).inspect_err(|_| {
-        // What was measured is not lost for a baseline of something else.
+        // A baseline of something else does not lose what was measured.
         out.iter().for_each(|out| outputs::receipt(out, &receipt, receipt.partial));
     })?;
     output::print_verdict(&terminal::verdict(&words::subject::subject(&receipt), &verdict, ""));

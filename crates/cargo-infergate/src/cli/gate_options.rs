@@ -108,7 +108,7 @@ pub struct Paired {
 }
 
 impl Paired {
-    /// Whether a paired gate is asked for.
+    /// Whether this is a paired gate.
     pub fn is_paired(&self) -> bool {
         let is_built = self.against.is_some() || !self.swap.is_empty() || self.toolchain.is_some();
         is_built || self.base_bin.is_some() || !self.base_url.is_empty()

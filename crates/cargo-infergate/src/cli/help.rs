@@ -55,7 +55,7 @@ const SHORT: [&str; 34] = [
 ];
 const FEW: usize = 12;
 
-/// `command` with its values named, its name as it was started in what stands below its flags, and a short help where it has many of them.
+/// `command` with named values, this program's name in the text below its flags, and a short help if it has many flags.
 pub fn finish(command: Command) -> Command {
     if command.is_hide_set() {
         return command;

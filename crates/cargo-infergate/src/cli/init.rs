@@ -1,6 +1,6 @@
 //! `init`: a bench target, settings and a CI's files for the package in the current folder.
 //!
-//! What is there stays as it is: files are made, lines are added, nothing is overwritten. Once more changes nothing.
+//! What is there stays as it is: files are made, lines are added, nothing is overwritten. Running it again changes nothing.
 
 mod ci;
 mod manifest;
@@ -54,8 +54,8 @@ pub fn run(options: &Init) -> Result<i32> {
     let plan = plan(&current_folder()?, options)?;
     output::report(&plan.text(options.dry_run));
     if !options.dry_run {
-        // Each can be written before the first is. What names the others comes last, so that a run that ends between two of them leaves a
-        // package that builds, and once more adds what is missing.
+        // All are checked before the first is written. The file that names the others comes last, so that a run that ends between two of
+        // them leaves a package that builds, and another run adds what is missing.
         let changed = plan.files.iter().rev().filter(|file| !file.added.is_empty());
         changed.clone().try_for_each(|file| ensure_writable(&file.place))?;
         changed.into_iter().try_for_each(|file| write_text(&file.place, &file.text))?;
@@ -63,26 +63,26 @@ pub fn run(options: &Init) -> Result<i32> {
     Ok(0)
 }
 
-/// A file that is asked for.
+/// A file that is made or added to.
 struct File {
     path: &'static str,
-    /// Where it lies, below the repository's root and not the package's folder where that differs.
+    /// Its full path: below the package's folder, or, for the CI's files, below the repository's root.
     place: PathBuf,
-    /// The lines that come to it; none where it has what is needed already.
+    /// The lines that are added; empty if it has them already.
     added: String,
-    /// What it is then.
+    /// Its full text afterwards.
     text: String,
 }
 
 impl File {
-    /// One that is made where it is missing.
+    /// A file that is made if it is missing.
     fn whole(path: &'static str, place: PathBuf, text: String) -> Self {
         let added = if files::is_there(&place) { String::new() } else { text.clone() };
         Self { path, place, added, text }
     }
 }
 
-/// What a file holds; `None` where it is missing.
+/// The text of a file; `None` if it is missing.
 fn read(path: &Path) -> Result<Option<String>> {
     files::is_there(path).then(|| read_text(path, MAX_FILE_BYTES)).transpose()
 }
@@ -94,7 +94,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// Every file with the lines that come to it, and what to know or to do next.
+    /// Every file with the lines that are added, and the notes.
     fn text(&self, dry_run: bool) -> String {
         let mut text = String::new();
         for file in &self.files {
@@ -119,7 +119,7 @@ fn plan(folder: &Path, options: &Init) -> Result<Plan> {
     let path = folder.join("Cargo.toml");
     let was = read(&path)?.context("there is no Cargo.toml in this folder; run init in the folder of your package")?;
     let manifest = Manifest::parse(&was)?;
-    // The gate takes benches of these as they are.
+    // The gate measures benches of these without changes.
     let has_benches =
         REPLACEMENTS.iter().any(|(name, _)| manifest.depends_on(name)) && !manifest.depends_on("infergate");
     let ci_only = options.ci_only || (has_benches && !options.engine);
@@ -198,8 +198,8 @@ fn merged_into(folder: &Path) -> String {
     of_origin.or_else(usual).or_else(|| named("HEAD")).unwrap_or_else(|| "main".into())
 }
 
-/// Adds the files of a CI, whose first one runs the gate. Where that is somebody else's, the others would speak of a gate that they know
-/// nothing of. A package that the first one does not gate gets a job to copy.
+/// Adds the files of a CI; the first one runs the gate. If that exists and does not run infergate, the others are not added: they need its
+/// results. If it does not gate this package, a note has a job to copy.
 fn add_ci(wanted: &[CiFile], root: &Path, (below, branch): (&str, &str), plan: &mut Plan) -> Result<()> {
     let Some((first, _)) = wanted.first() else { return Ok(()) };
     let there = read(&root.join(first))?;

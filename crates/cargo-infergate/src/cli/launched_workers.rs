@@ -1,5 +1,5 @@
-//! What is no worker itself and is made one: a program that is run once a sample (`[worker]`), and a server (`[server]`), started from
-//! each checkout or running at given addresses. A hidden command stands between the gate and either.
+//! Wraps commands and servers as workers: a program that runs once a sample (`[worker]`), and a server (`[server]`) that is started from
+//! each checkout or runs at given addresses. A hidden command stands between the gate and either.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -23,7 +23,7 @@ use infergate_receipts::{Note, Scenario};
 /// The hidden command.
 pub const COMMAND: &str = "__worker";
 
-/// What that command is to do.
+/// What the hidden command runs.
 #[derive(Serialize, Deserialize)]
 enum LaunchJob {
     Program(command_worker::Job),
@@ -66,7 +66,7 @@ pub fn build_launched(
             LaunchJob::Server(worker::Job { settings, scenarios: scenarios(config), url: None })
         }
         false => {
-            // One of both sides.
+            // The same on both sides, whatever {side} becomes.
             let name = Path::new(&words[0]).file_name().unwrap_or_default().to_string_lossy();
             LaunchJob::Program(command_worker::Job {
                 case: Case::Bench(BenchName::new(&name)?),
@@ -97,13 +97,13 @@ pub fn memory_case(config: &Config) -> Result<Case> {
     Ok(Case::Bench(BenchName::new(&format!("{}/ttft", scenarios(config)[0].name))?))
 }
 
-/// Which turns of the scenarios the gate leaves out.
+/// Notes about scenarios with several turns, of which the gate sends only the first.
 pub fn notes(config: &Config) -> Vec<Note> {
     let note = |one: &Scenario| format!("{}: each request is a first turn; `load` measures conversations", one.name);
     scenarios(config).iter().filter(|one| one.turns > 1).map(note).map(Note::from).collect()
 }
 
-/// Those of infergate.toml, the same for both sides, or the first of those that `load` has: at least one.
+/// The scenarios of infergate.toml, the same for both sides, or the first one of `load`: at least one.
 fn scenarios(config: &Config) -> Vec<Scenario> {
     let own = &config.tables.scenarios;
     if own.is_empty() { Scenario::defaults().into_iter().take(1).collect() } else { own.clone() }
@@ -113,7 +113,7 @@ fn scenarios(config: &Config) -> Vec<Scenario> {
 #[derive(Args)]
 pub struct Worker {
     work: String,
-    // The word that makes any program a worker comes after all others.
+    // The argument that makes any program a worker comes last.
     #[arg(long = WORKER_ARGUMENT.trim_start_matches('-'))]
     _is_worker: bool,
 }

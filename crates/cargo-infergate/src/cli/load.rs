@@ -41,17 +41,18 @@ use settings::{Settings, unix_ns};
 pub use flags::Load;
 use flags::{Commands, Merge};
 
-/// Failures that end a run with a verdict, where no targets are given and users are not searched for.
+/// The share of failed requests from which on a level is judged, if no targets are given and users are not searched for.
 const MANY_FAIL: f64 = 0.01;
+/// The target that it is judged by.
 const FEW_FAIL: &str = "* failed_percent < 1";
-/// How often a wait for the common start looks whether it was given up.
+/// How often a wait for the common start checks whether it was cancelled.
 const POLL: Duration = Duration::from_millis(50);
-/// How often the line is drawn.
+/// How often the progress line is drawn.
 const EVERY: Duration = Duration::from_millis(250);
-/// Steps of a level.
+/// Steps of a level on the progress line.
 const STEPS: usize = 1_000;
 
-/// Measures, keeps what there is after every level, prints what it says.
+/// Measures, keeps the receipt after every level, judges and prints it.
 pub fn run(options: &Load, keys: &Layer) -> Result<i32> {
     if let Some(Commands::Merge(options)) = &options.command {
         return merge_shards(options);
@@ -92,7 +93,7 @@ pub fn run(options: &Load, keys: &Layer) -> Result<i32> {
     let code = exit_code_of_measuring(receipt.partial, &receipt.invalid);
     let fails = receipt.summaries().iter().any(|level| level.failed_share() >= Some(MANY_FAIL));
     let is_judgeable = code == 0 && is_whole && settings.search_up_to.is_none();
-    // Those of infergate.toml are a suite's.
+    // The targets of infergate.toml are for suites.
     let targets = if has_targets {
         config.policy.targets.clone()
     } else if fails && is_judgeable {
@@ -115,7 +116,7 @@ pub fn run(options: &Load, keys: &Layer) -> Result<i32> {
     Ok(pages::conclude(&inputs, options.json.as_deref(), None))
 }
 
-/// `load merge`: reads, merges, keeps, prints what the whole load says.
+/// `load merge`: reads, merges, prints and writes the whole load.
 fn merge_shards(options: &Merge) -> Result<i32> {
     let read = |path: &PathBuf| -> Result<(String, LoadReceipt)> { Ok((path.display().to_string(), read(path)?)) };
     let receipt = merge(options.receipts.iter().map(read).collect::<Result<_>>()?)?;
@@ -125,24 +126,24 @@ fn merge_shards(options: &Merge) -> Result<i32> {
     Ok(code)
 }
 
-/// Prints what was measured; with `--quiet` what was decided alone.
+/// Prints what was measured; with `--quiet` only a decision.
 fn show(inputs: &Inputs, is_decided: bool) {
     let text = terminal::report(inputs);
     if is_decided { output::print_verdict(&text) } else { output::report(&text) }
 }
 
-/// A run that is going on.
+/// A run under way.
 struct Run<'a> {
     settings: &'a Settings,
     target: &'a mut dyn Target,
     receipt: &'a mut LoadReceipt,
     kept: &'a Kept<'a>,
     line: progress::Line,
-    /// What the server said last of an error.
+    /// The server's last error text.
     words: String,
-    /// What the receipt still has room for, in pieces of output.
+    /// The room left in the receipt, in pieces of output.
     room: u64,
-    /// How many levels there will be at most.
+    /// The most levels that there will be.
     total: usize,
 }
 
@@ -192,7 +193,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Makes the client's accuracy under this shard's part of `arrivals` known.
+    /// Measures the client's accuracy under this shard's part of `arrivals`, unless it is known.
     fn audit(&mut self, arrivals: Arrivals) -> Result<()> {
         let own = self.settings.shard.arrivals(arrivals);
         let is_known = self.receipt.audits.iter().any(|audit| audit.arrivals == own);
@@ -229,7 +230,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Runs one level, after the client's accuracy under it is known; nothing once the run was asked to end. `false` where no request
+    /// Measures the client's accuracy under a level, then runs the level; nothing once the run was cancelled. `false` if no request
     /// completed, so that more users would be for nothing.
     ///
     /// # Errors
@@ -270,11 +271,11 @@ impl Run<'_> {
         Ok(is_answered || progress::is_cancelled())
     }
 
-    /// Looks what the hardware gives, where the engine says what of it a step needs.
+    /// Probes the hardware, if the engine reports what a step needs of it.
     fn probe(&mut self) -> Result<()> {
         let [TargetRecord::Local { threads, cost: Some(_), .. }] = self.receipt.targets[..] else { return Ok(()) };
         let probed = probes::in_process(&this_program()?, threads, progress::cancelled());
-        // Who ends the run wants what there was before.
+        // If the user ended it, the run keeps what was measured before.
         if !progress::is_cancelled() {
             let probed = probed?;
             self.receipt.probes = Some(self.receipt.probes.map_or(probed, |best| best.best_of(probed)));
@@ -282,8 +283,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Does `work`, of which `live` tells how far it is, and draws the line meanwhile in a thread of its own: the client's has tokens to
-    /// stamp. Without a `stop` it is not known how long it takes.
+    /// Runs `work` and draws its progress from another thread, since the client's own thread stamps tokens. `live` has the progress.
+    /// Without a `stop` it is unknown how long the work takes.
     fn drawn<T>(&mut self, label: &str, stop: Option<Stop>, live: &Live, work: impl FnOnce(&mut dyn Target) -> T) -> T {
         let (line, done, total) = (&mut self.line, self.receipt.levels.len(), self.total);
         let (end, ended) = mpsc::channel::<()>();
@@ -315,7 +316,7 @@ fn live() -> Arc<Live> {
     Arc::new(live)
 }
 
-/// What there is to say of a level, and how much of it is done.
+/// A level's progress as text, and the share of it that is done.
 fn so_far(live: &Live, stop: Option<Stop>, took: Duration) -> (String, f64) {
     let seen = live.seen();
     let tokens_per_s = seen.pieces as f64 / took.as_secs_f64().max(1e-3);

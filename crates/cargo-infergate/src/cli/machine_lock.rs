@@ -8,9 +8,10 @@ use std::time::Duration;
 use anyhow::Result;
 use infergate_build::{output, progress};
 
-/// Names another place, for the gate's own tests alone.
+/// Names another lock file, for the gate's own tests alone.
 const OTHER_PLACE: &str = "INFERGATE_LOCK";
 
+/// How often a busy lock is tried.
 const POLL: Duration = Duration::from_millis(50);
 
 /// Whether to wait for a turn.
@@ -25,8 +26,8 @@ pub struct Wait {
 /// How a file is locked: alone, or shared.
 type TryLock = fn(&File) -> Result<(), TryLockError>;
 
-/// Waits until no other command measures on this machine, unless `--no-wait` was given. While the file is open no other command does. From
-/// now on Ctrl-C ends what is measured, and keeps it.
+/// Waits until no other command measures on this machine, unless `--no-wait` was given. No other command measures while the file is open.
+/// From now on Ctrl-C ends the run, and what was measured is kept.
 pub fn take(wait: &Wait) -> Result<Option<File>> {
     take_by(wait, File::try_lock)
 }
@@ -53,7 +54,8 @@ pub fn take_by(wait: &Wait, lock: TryLock) -> Result<Option<File>> {
     Ok(Some(file))
 }
 
-/// Locks `file` until it is closed. Where another process has it, says `message` once and waits. A file system without locks counts as free.
+/// Locks `file` until it is closed. If another process has it, prints `message` once and waits. On a file system without locks it counts as
+/// free.
 pub fn wait_for(file: &File, lock: TryLock, message: &str) -> Result<()> {
     let mut is_announced = false;
     while matches!(lock(file), Err(TryLockError::WouldBlock)) {

@@ -17,10 +17,10 @@ use infergate_judge::paired::{QUICK_BLOCKS, block_noise, of_another_setup, open_
 use infergate_receipts::{Calibration, Note, PairedReceipt, Took};
 use infergate_report::{units::many, words};
 
-/// What `config` says of a comparison of these two.
+/// The request to compare these programs by `config`.
 ///
 /// # Errors
-/// When the prompt's file cannot be read.
+/// A prompt file that cannot be read.
 pub fn request(config: &Config, base: Program, head: Program) -> Result<PairedRequest> {
     Ok(PairedRequest {
         cases: config.measured.cases.clone(),
@@ -52,7 +52,7 @@ pub fn measure(
         run.take_noise_of_calibration(&block_noise(calibration));
     }
     let step = |label: &str| Progress { label: label.to_owned(), done_steps: 0, total_steps: 1 };
-    // There is nothing to time of the same code, or of a shard without cases.
+    // The same code, or a shard without cases, has nothing to time.
     let is_timed = |run: &PairedRun| run.receipt().timed().next().is_some();
     if let Some(changed) = changed.filter(|_| !request.quick && run.receipt().code.is_some() && is_timed(&run)) {
         show(&step("finding the cases that run changed code"));
@@ -70,7 +70,7 @@ pub fn measure(
     }
     let builds_ns = begun.elapsed().as_nanos() as u64 - pilot_ns;
     let (broken, found) = (&run.receipt().broken, &run.receipt().notes[request.notes.len()..]);
-    // Where nothing is timed, the verdict follows at once and says it.
+    // If nothing is timed, the verdict follows at once and says it.
     for message in broken.iter().cloned().chain(found.iter().map(words::note)).filter(|_| is_timed(&run)) {
         line.above(|| output::status_escaped(&message));
     }
@@ -104,8 +104,10 @@ pub fn measure(
     Ok((receipt, builds))
 }
 
-/// This machine class's calibration of this model, of whatever threads, where there is one. One that cannot be read is an error, not a
-/// silence.
+/// This machine class's calibration of this model, for any number of threads; `None` if there is none.
+///
+/// # Errors
+/// Fails if the file exists and cannot be read.
 pub fn find_calibration(config: &Config, receipt: &PairedReceipt) -> Result<Option<Calibration>> {
     files::read_if_there(&preflight::calibration_file(config, &receipt.machine.class, &receipt.head.engine))
 }

@@ -61,7 +61,7 @@ pub fn run(options: &Memory, config: &Config) -> Result<i32> {
     let _lock = machine_lock::take(&options.wait)?;
     let worker = match bench_target::memory_worker(&config.build_request(), options.worker.clone())? {
         Some(worker) => worker,
-        // A timed worker is not counted, and its resident set shows all the same.
+        // A timed worker does not count its heap, but its resident set shows leaks, too.
         None => bench_target::worker(&config.build_request(), None)?,
     };
     let receipt = follow(config, worker, &config.measured.cases, config.measured.memory.runs, Some(&out))?;
@@ -72,27 +72,28 @@ pub fn run(options: &Memory, config: &Config) -> Result<i32> {
     Ok(pages::conclude(&inputs, options.json.as_deref(), None))
 }
 
-/// Who is followed beside the workers that are timed.
+/// Program whose memory is followed.
 pub struct Follower {
     pub program: Program,
-    /// It is the timed program, which counts nothing: there is no bench target that does.
+    /// It is the timed program, which counts nothing, because no bench target counts.
     pub is_timed: bool,
 }
 
 impl Follower {
-    /// A program that was made for it.
+    /// A program that is not timed.
     pub fn counting(program: Program) -> Self {
         Self { program, is_timed: false }
     }
 
-    /// The program that counts, or `timed` where there is none and `runs` are to be followed: its resident set shows leaks, too.
+    /// The program that counts. If there is none and `runs` are to be followed, `timed`: its resident set shows leaks, too.
     pub fn or_timed(counting: Option<Program>, timed: &Program, runs: usize) -> Option<Self> {
         let timed = || (runs > 0).then(|| Self { program: timed.clone(), is_timed: true });
         counting.map(Self::counting).or_else(timed)
     }
 }
 
-/// The worker of the memory phase beside `timed`: given, or built. A timed worker that was given has no partner.
+/// The worker of the memory phase: given, or built, or `timed` if there is no such bench target. With --worker alone there is no memory
+/// worker.
 ///
 /// # Errors
 /// As [`bench_target::Source::build`].
@@ -108,7 +109,7 @@ pub fn worker(config: &Config, given: &Workers, timed: &Program, runs: usize) ->
     ))
 }
 
-/// Counts the cases of `receipt` and follows `runs` runs; both become a part of it.
+/// Counts the cases of `receipt` and follows `runs` runs, and adds both to it.
 ///
 /// # Errors
 /// As [`follow`].
@@ -128,7 +129,7 @@ pub fn attach(config: &Config, worker: Follower, runs: usize, receipt: &mut Rece
         }
         case.counters = counted.counters;
     }
-    // Pages vary from day to day: they are compared where both sides are looked at again.
+    // Pages vary from day to day: only paired runs compare them, which measure both sides again.
     receipt.held = phase.held.into_iter().filter(|(name, _)| !SYSTEM_COUNTERS.contains(&name.as_str())).collect();
     if runs > 0 {
         receipt.memory = Some(phase.memory);
@@ -152,7 +153,7 @@ pub fn attach_to_pair(
     receipt: &mut PairedReceipt,
 ) -> Result<()> {
     let cases: Vec<Case> = receipt.cases.iter().map(|case| case.id).collect();
-    // A shard of which nothing is left: no names at all would be the whole suite.
+    // A shard without cases: an empty list of names would mean the whole suite.
     if cases.is_empty() {
         return Ok(());
     }
@@ -184,7 +185,7 @@ pub fn attach_to_pair(
         let program = if side == Side::Base { &base } else { &head_program };
         let again = match count(program) {
             Ok(again) => again,
-            // Times stay. A rise that is not looked into does not pass.
+            // Times stay. A rise that is not confirmed or refuted does not pass.
             Err(error) => {
                 output::warn(&format!("{} is not looked at again", side.name()), &error);
                 receipt.partial = true;
@@ -198,14 +199,14 @@ pub fn attach_to_pair(
     Ok(())
 }
 
-/// Why the counts of a side may not be used, where its phase ended early or is not sound.
+/// Adds why the counts of a side cannot be used, if its phase ended early or is invalid.
 fn add_faults(receipt: &mut PairedReceipt, side: Side, phase: &MemoryReceipt) {
     receipt.partial |= phase.memory.partial;
     receipt.invalid.extend(phase.memory.invalid.iter().map(|reason| format!("{}: {reason}", side.name())));
 }
 
-/// Follows what is judged. `None` where nobody asked for it and it cannot be: said in a sentence, but for benches that are no
-/// generations, of which there is nothing to follow.
+/// Follows the program of a run that is judged. `None` if that is the timed program and it cannot be followed. Prints why, except for
+/// benches, which have no generation to repeat.
 fn follow_judged(
     config: &Config,
     worker: Follower,
@@ -227,7 +228,7 @@ fn follow_judged(
         }
     }
     match follow(config, worker.program, &names(cases), runs, None) {
-        // A worker that somebody wrote needs no more than it can.
+        // A worker in another language need not have this capability.
         Err(error) if is_timed && matches!(WorkerError::find(&error), Some(WorkerError::Refused(_))) => {
             output::warn("no leak is looked for", &error);
             Ok(None)
@@ -240,7 +241,7 @@ fn names(cases: &[Case]) -> Vec<String> {
     cases.iter().map(Case::to_string).collect()
 }
 
-/// Why what was counted cannot be used: it is of other work.
+/// Why counts cannot be used: they are of other work.
 const OTHER_OUTPUT: &str = "the process that counts has another output than the one that is timed";
 
 /// Notes where a side's process that counts has another output than the one that is timed.
@@ -253,7 +254,7 @@ pub fn ensure_same_output(receipt: &mut PairedReceipt, side: Side, counted: &[Co
     }
 }
 
-/// Runs the phase, of so many runs; what there is so far is kept in `out` all along, where it can be written.
+/// Runs the memory phase of `runs` runs, and keeps the receipt so far in `out`, if there is one.
 ///
 /// # Errors
 /// As [`memory::run`].

@@ -13,15 +13,17 @@ use serde::Serialize;
 use infergate_build::output;
 use infergate_receipts::{Outcome, ensure_writable, to_json, write_json};
 
-/// What `--json` names.
+/// The file that `--json` names.
 static JSON: OnceLock<PathBuf> = OnceLock::new();
 
-/// Refuses a file to write (`--out`, `--json`) that another flag names too, or cannot be written, and removes what an earlier run left
-/// there. Before anything else is done, so that also a mistake in `infergate.toml` leaves no verdict of an earlier run for whoever reads
-/// the file next. From now on `--json -` holds.
+/// Removes what an earlier run left in the files to write (`--out`, `--json`), and turns on `--json -`. Runs before anything else, so that
+/// even after a mistake in `infergate.toml` nobody finds the verdict of an earlier run.
+///
+/// # Errors
+/// A file that another flag names too, or that cannot be written.
 pub fn begin(command: &Command, matches: &ArgMatches) -> Result<()> {
     let (mut seen, mut written) = (Vec::new(), Vec::new());
-    // What the other hint stands at is added to, and no new file.
+    // `Other` marks a file that is added to.
     let hints = [ValueHint::AnyPath, ValueHint::Other];
     for arg in command.get_arguments().filter(|arg| hints.contains(&arg.get_value_hint())) {
         let id = arg.get_id().as_str();
@@ -47,7 +49,10 @@ pub fn begin(command: &Command, matches: &ArgMatches) -> Result<()> {
     Ok(())
 }
 
-/// Whether `path` can be written, and is not what `--json` names; what an earlier run left there is removed.
+/// Removes what an earlier run left at `path`.
+///
+/// # Errors
+/// A file that `--json` names too, or that cannot be written or removed.
 pub fn remove_previous(path: &Path) -> Result<()> {
     let is_json = JSON.get().is_some_and(|json| same_file(path, json));
     ensure!(!is_json, "--json: {} is written anyway, with something else; name another file", path.display());
@@ -66,7 +71,8 @@ pub fn same_file(one: &Path, other: &Path) -> bool {
     one == other || place(one).is_some_and(|place_of_one| Some(place_of_one) == place(other))
 }
 
-/// Where what is measured is kept all along. A disk that is full is said once and ends no run: what is measured is in memory, too.
+/// A file that has the measurements so far during a run. If it cannot be written, that is printed once and the run continues: the
+/// measurements are in memory, too.
 pub struct Kept<'a> {
     path: &'a Path,
     has_warned: Cell<bool>,
@@ -74,7 +80,7 @@ pub struct Kept<'a> {
 }
 
 impl<'a> Kept<'a> {
-    /// In this file.
+    /// Keeps into `path`.
     pub fn at(path: &'a Path) -> Self {
         Self { path, has_warned: Cell::new(false), has_some: Cell::new(false) }
     }
@@ -87,7 +93,7 @@ impl<'a> Kept<'a> {
         }
     }
 
-    /// Says where it is what a run that failed had measured, unless that is nothing.
+    /// Prints where a failed run's measurements are, if there are any.
     pub fn print_where(&self) {
         if self.has_some.get() {
             output::status_escaped(&format!("what was measured before is kept in {}", self.path.display()));
@@ -95,17 +101,17 @@ impl<'a> Kept<'a> {
     }
 }
 
-/// The exit code of what was measured and not judged: if it is not whole or not sound it is no success.
+/// The exit code of a run that is not judged: a partial or invalid one is no success.
 pub fn exit_code_of_measuring(partial: bool, invalid: &[String]) -> i32 {
     if partial || !invalid.is_empty() { Outcome::Partial.exit_code() } else { Outcome::Pass.exit_code() }
 }
 
-/// Whether a file that was asked for is written; says why it is not. One that cannot be written stops no other, and is no success.
+/// Whether a requested file was written. If not, prints why; other files are still written, and the command fails in the end.
 pub fn is_written(outcome: Result<()>) -> bool {
     outcome.inspect_err(output::write_failed).is_ok()
 }
 
-/// Writes a receipt, and says where it is.
+/// Writes a receipt, and prints where it is.
 pub fn receipt<T: Serialize>(path: &Path, receipt: &T, is_partial: bool) {
     if is_written(write_json(path, receipt)) {
         let kept = if is_partial { "interrupted; what was measured is kept in" } else { "receipt:" };
@@ -113,7 +119,7 @@ pub fn receipt<T: Serialize>(path: &Path, receipt: &T, is_partial: bool) {
     }
 }
 
-/// Writes JSON where it was asked for, if it was: to stdout where `path` is `-`.
+/// Writes JSON to `path`, if it was requested: to stdout if that is `-`.
 pub fn json<T: Serialize>(path: Option<&Path>, document: &T) {
     let Some(path) = path else { return };
     is_written(if output::is_stdout(path) {

@@ -22,12 +22,12 @@ pub fn begin(folder: Option<&Path>) -> Result<()> {
     usual.try_for_each(|name| outputs::remove_previous(&folder.join(name)))
 }
 
-/// No files yet, this program's name, and where a CI's run stands.
+/// Report inputs without files: program name and CI links.
 pub fn inputs() -> Inputs {
     Inputs { links: links(), ..Inputs::new(output::named("cargo xtask")) }
 }
 
-/// Where repository and run stand on the web, as GitHub and GitLab say in the environment of their jobs.
+/// The web addresses of repository and run, from the environment that GitHub and GitLab give their jobs.
 fn links() -> Option<Links> {
     let is_of_address = |c: char| c.is_ascii_alphanumeric() || "-._/:".contains(c);
     let var = |name| std::env::var(name).ok().filter(|value| value.chars().all(is_of_address));
@@ -40,8 +40,7 @@ fn links() -> Option<Links> {
     Some(Links { repository: format!("{project}/-"), files: format!("{run}/artifacts/browse"), run })
 }
 
-/// Writes the verdict of `inputs` to `json`, with what its comment says, and the usual report into `folder`, each where it is wanted.
-/// Gives the exit code.
+/// Writes the verdict of `inputs` to `json`, with its comment, and the usual report into `folder`, each if requested. Gives the exit code.
 pub fn conclude(inputs: &Inputs, json: Option<&Path>, folder: Option<&Path>) -> i32 {
     let Some(verdict) = &inputs.verdict else { return 0 };
     outputs::json(json, &verdict_file(verdict, inputs));
@@ -54,13 +53,13 @@ pub fn conclude(inputs: &Inputs, json: Option<&Path>, folder: Option<&Path>) -> 
 /// Writes the files of these formats, each as a whole.
 ///
 /// # Errors
-/// Before anything is written: a format that is none or lacks what it needs, a file that the report is made from. The first file that
+/// An unknown format, a format that lacks its input, or a file that the report is made from: then nothing is written. The first file that
 /// cannot be written, after all others were.
 pub fn write(folder: &Path, inputs: &Inputs, formats: &[String], read: &[PathBuf]) -> Result<()> {
     let report = topics::report(inputs);
     let exported = chosen(formats, inputs)?.into_iter().map(|exporter| exporter.files(inputs, &report));
     let mut files: Vec<File> = exported.collect::<Result<Vec<_>>>()?.concat();
-    // Pictures come with the page that shows them, too.
+    // A page brings the pictures that it shows, which may be requested, too.
     let mut names = HashSet::new();
     files.retain(|file| names.insert(file.name.clone()));
     for file in &files {

@@ -57,7 +57,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     }
     let revision = flags.against.as_deref();
     let mut settings = settings(gate, config)?;
-    // Which cases there are depends on them.
+    // Base's settings decide which cases there are.
     let is_of_benches = !flags.is_of_servers() && settings.config.worker.command.is_empty() && flags.base_bin.is_none();
     let here = Path::new(".");
     preflight::check(&settings.config)?;
@@ -74,7 +74,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     if !chosen.are_criterion_or_divan {
         preflight::targets(config, !is_of_benches)?;
     } else if !std::mem::take(&mut config.policy.targets).is_empty() {
-        // They may be of an engine that the same file is for.
+        // The file may be for an engine, too, whose targets these are.
         let text = "targets are not judged: criterion and divan benches have none of their metrics";
         settings.notes.push(Note::from(text));
     }
@@ -105,7 +105,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     }
     let exit_code = conclude(gate, receipt, &settings.config.policy, Some(&out))?;
     if benches.len() > 1 && out.is_file() {
-        // It holds what each of them left.
+        // It holds the blocks of all of them.
         benches.iter().for_each(|bench| drop(fs::remove_file(place(bench))));
     }
     Ok(exit_code)
@@ -135,7 +135,7 @@ fn joined(
     receipt.broken.extend(failed.in_head);
     receipt.notes.extend(failed.in_base.into_iter().chain(chosen.skipped).map(Note::from));
     if chosen.benches.len() > 1 {
-        // All that were asked for, so that the same words ask for them again.
+        // All that were requested, so that the same flags request them again.
         let names: Vec<&str> = chosen.benches.iter().map(|bench| bench.target.as_str()).collect();
         (receipt.base.engine.model, receipt.head.engine.model) = (names.join(","), names.join(","));
         if !receipt.partial {
@@ -146,7 +146,7 @@ fn joined(
 }
 
 /// `gate --receipt`: judges what was measured before, the shards of one suite together, by the settings that it was measured by:
-/// base's, unless head's were asked for.
+/// base's, unless head's were chosen.
 ///
 /// # Errors
 /// Receipts that cannot be read, or are not the shards of one gate; a folder whose repository does not have base.

@@ -49,7 +49,7 @@ pub struct Report {
     show_prompt: bool,
 }
 
-/// What stands below the flags.
+/// The text below the flags: formats and examples.
 fn help_footer() -> String {
     let formats: Vec<String> =
         EXPORTERS.iter().map(|exporter| format!("  {:17} {}", exporter.name, exporter.about)).collect();
@@ -86,11 +86,10 @@ fn prompt_text(inputs: &Inputs, config: &Measured) -> Result<String> {
     Ok(own.unwrap_or_else(|| prompt::TEXT.to_owned()))
 }
 
-/// Reads all of them, and judges what can be. Those of a `pull_request`, whose base and head are `commits`, were written by whoever is
-/// judged.
+/// Reads the files, and judges what has no verdict yet. The author of a `pull_request`, whose base and head are `commits`, wrote its files.
 ///
 /// # Errors
-/// A file that cannot be read or is of another format; more files of a kind than a report has room for; of a pull request
+/// A file that cannot be read or is of another format; more files of a kind than a report has room for; for a pull request,
 /// anything but a paired receipt of its commits.
 fn inputs(files: &[PathBuf], config: &Config, pull_request: bool, commits: [&Option<String>; 2]) -> Result<Inputs> {
     let mut inputs = Inputs { pull_request, ..pages::inputs() };
@@ -150,7 +149,7 @@ fn as_run(run: &ReceiptOrBaseline) -> Result<Receipt> {
     }
 }
 
-/// The verdict on files that came without one. `None` where there is nothing to decide.
+/// The verdict on files that came without one. `None` if there is nothing to decide.
 fn judged(runs: &[ReceiptOrBaseline], inputs: &Inputs, config: &Config) -> Result<Option<Verdict>> {
     if let Some(paired) = &inputs.paired {
         return Ok(Some(if inputs.pull_request {
@@ -165,7 +164,7 @@ fn judged(runs: &[ReceiptOrBaseline], inputs: &Inputs, config: &Config) -> Resul
             return infergate_judge::compare(base, &as_run(head)?, &config.policy).map(Some);
         }
         [.., run] => {
-            // Without a base only absolute limits decide: those that were asked for, and leaks.
+            // Without a base only absolute limits decide: targets, and leaks.
             let verdict = infergate_judge::judge(&as_run(run)?, None, &config.policy)?;
             let absolute = |evidence: &Evidence| matches!(evidence, Evidence::Target(_) | Evidence::Memory(_));
             rows.extend(verdict.rows.into_iter().filter(|row| absolute(&row.evidence)));
@@ -178,12 +177,12 @@ fn judged(runs: &[ReceiptOrBaseline], inputs: &Inputs, config: &Config) -> Resul
     Ok((!rows.is_empty()).then(|| Verdict::of(rows, Vec::new())))
 }
 
-/// The verdict on the receipt of somebody else's run, by the settings here: none of the limits that it holds, no intended
-/// change that is declared here already, and how often the gate is wrong by the calibration here. What the settings ask for and the run has not passes
-/// nothing.
+/// Judges the receipt of a pull request's own run by the settings and the calibration here, not by the limits and the false-failure rate
+/// that it holds. A change that is declared as intended here already does not count as intended again. If cases of the settings are
+/// missing, it does not pass.
 fn judge_pull_request(receipt: &PairedReceipt, config: &Config) -> Result<Verdict> {
     let missing = missing_cases(receipt, &config.measured.cases);
-    // Noise lets nothing pass beside what is missing.
+    // If cases are missing, inconclusive rows do not pass either.
     let undecided_passes = config.policy.undecided_passes && missing.is_none();
     let policy = Policy { accepted_before: config.tables.accept.clone(), undecided_passes, ..config.policy.clone() };
     let mut receipt = config.limits().set_in(receipt.clone());

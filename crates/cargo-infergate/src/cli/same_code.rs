@@ -21,7 +21,7 @@ pub struct CodeDifference {
     pub code: Option<CodeRecord>,
     /// What differs, where it could be read and nothing else can change what a case does.
     pub changed: Option<Changed>,
-    /// What counts and is followed for leaks is the same, too.
+    /// The program that counts and is followed for leaks is the same, too.
     pub is_same_memory: bool,
     /// Notes for the verdict: why cases are timed although their code is the same, and what was skipped.
     pub notes: Vec<Note>,

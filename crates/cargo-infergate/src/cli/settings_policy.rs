@@ -1,9 +1,8 @@
-//! By whose settings `gate --against` judges: what decides is base's, whatever head's `infergate.toml` says.
+//! Chooses the settings of `gate --against`: base's file decides limits, targets and cases.
 //!
-//! A pull request may change that file, and must not loosen by it the gate that it has to pass. So limits, targets and which cases
-//! there are come from the file as base has it. What head changes is named in the verdict and takes effect after the merge.
-//! `--settings head` lets head's file count at once, for whoever calls the gate and trusts head. Flags and variables are
-//! the caller's and stay above both.
+//! A pull request may change `infergate.toml`, and must not loosen the gate that it has to pass. The verdict names what head changes
+//! there; it takes effect after the merge. With `--settings head` head's file decides at once, for users who trust head. Flags and
+//! variables come from the user and override both files.
 
 use std::path::Path;
 
@@ -17,10 +16,10 @@ use super::gate_options::Gate;
 use crate::config::{Config, FILE_NAME, KEYS, Layer, MAX_FILE_BYTES, Tables, current_folder, find_file};
 use infergate_build::git::{commit_of, file_of, prefix};
 
-/// Characters of a value that are shown.
+/// The most characters of a value that are shown.
 const SHOWN: usize = 300;
 
-/// Keys of text that are shown whole: names of cases, and of what Cargo.toml has.
+/// Keys whose texts are shown whole: names of cases, and of what Cargo.toml has.
 const SHOWN_TEXTS: [&str; 6] = ["dtype", "cases", "bench.package", "bench.target", "bench.features", "bench.profile"];
 
 /// Keys that base's file sets, or their default where base has none: head must not loosen by them the gate that it has to pass.
@@ -41,18 +40,18 @@ const OF_BASE: [&str; 11] = [
 /// Keys that base's file sets, or head's where base has none.
 const OF_BASE_IF_THERE: [&str; 5] = ["cases", "memory.case", "memory.runs", "server.users", "server.window_s"];
 
-/// What a gate goes by.
+/// The settings of a gate.
 pub struct GateSettings {
-    /// Base's file in what decides, head's in the rest; above both variables and flags.
+    /// Base's file for what decides, head's for the rest; variables and flags override both.
     pub config: Config,
-    /// The same for the receipt, with what head declares as intended; `None` where no revision is compared with.
+    /// Whose settings judge, and what head declares as intended, for the receipt; `None` if there is no revision to compare with.
     pub settings_record: Option<Terms>,
     /// How head's file differs from base's.
     pub notes: Vec<Note>,
 }
 
 impl GateSettings {
-    /// Those of a gate against `revision`, where `config` is head's file, variables and flags; `config` as it is without one.
+    /// The settings of a gate against `revision`; `config` has head's file, variables and flags. Without a revision they are `config`.
     pub fn against(revision: Option<&str>, gate: &Gate, config: &Config) -> Result<Self> {
         let as_they_are = Self { config: config.clone(), settings_record: None, notes: Vec::new() };
         let Some(revision) = revision else { return Ok(as_they_are) };
@@ -93,7 +92,7 @@ impl GateSettings {
     }
 }
 
-/// A file's text, read as if it lay in the current folder, since two checkouts lie in other ones.
+/// Reads a file's text as if it were in the current folder: base's and head's lie in different ones.
 fn read(text: &str) -> Result<(Layer, Tables)> {
     let path = Path::new(FILE_NAME);
     Ok((Layer::of_file(path, text)?, Tables::of_file(path, text)?))
@@ -120,8 +119,8 @@ fn changes(was: &Layer, is: &Layer, after_merge: impl Fn(&str) -> bool) -> Vec<N
     KEYS.iter().filter_map(change).collect()
 }
 
-/// A value as a receipt may hold it: a text can be a key to a server, or a folder. Of a path, and of a list's first, the last part is
-/// shown.
+/// A value as a receipt may hold it: a text can be an API key, or a folder of this machine. Only the last part of a path is shown, and of a
+/// list only that of its first path.
 fn shown(key: &str, words: &[String]) -> String {
     let shown = match words {
         [] => "not set".to_owned(),

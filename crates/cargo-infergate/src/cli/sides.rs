@@ -29,11 +29,11 @@ pub struct BuiltPair {
     pub base: Program,
     /// What is judged.
     pub head: Program,
-    /// Base, counting its heap.
+    /// Base's build that counts its heap.
     pub base_memory: Option<Program>,
-    /// Whose memory is followed for head.
+    /// Program whose memory is followed for head.
     pub head_memory: Option<Follower>,
-    /// How both are built again: counting their heap, or laid out alike.
+    /// How to build both again: counting their heap, or laid out alike.
     pub sources: Sources,
     /// What differs in how both were built.
     pub notes: Vec<Note>,
@@ -42,7 +42,7 @@ pub struct BuiltPair {
 }
 
 impl BuiltPair {
-    /// These two, and nothing else to know of them.
+    /// A pair without memory programs, sources or notes.
     fn of(base: Program, head: Program) -> Self {
         Self { base, head, ..Self::default() }
     }
@@ -85,11 +85,11 @@ pub fn build(gate: &Gate, config: &Config, checkouts: &Checkouts) -> Result<Buil
     against(revision()?, gate, config, checkouts)
 }
 
-/// Called after a bench target failed to build. `Some(true)`: base fails, and head may fail too. `Some(false)`: only
-/// head fails. If base has no such target, head's failure counts as head's alone. `None`: both sides build.
+/// Which side of a bench target that failed to build is at fault. `Some(true)`: base fails, and head may fail too. `Some(false)`: only head
+/// fails. If base has no such target, head's failure counts as head's alone. `None`: both sides build.
 pub fn fails_in_base(gate: &Gate, config: &Config, checkouts: &Checkouts) -> Option<bool> {
     let build_request = &config.build_request();
-    // HEAD as it is stands in base's place.
+    // Without a revision, base is HEAD as it is.
     let revision = gate.paired.against.as_deref().unwrap_or("HEAD");
     let here = Source::here(build_request).ok()?;
     let Ok(checkout) = checkouts.of(revision, build_request) else { return Some(true) };
@@ -116,7 +116,7 @@ fn base(checkout: &Checkout, here: &Source, config: &Config) -> Result<(Program,
     Ok((checkout.build(build_request, true)?, true))
 }
 
-/// Builds head's worker; where criterion is replaced in a checkout, which it gives, too.
+/// Builds head's worker in place. If criterion is replaced, builds in a checkout and returns it, too.
 fn head(
     here: &Source,
     config: &Config,
@@ -145,8 +145,8 @@ fn is_worker(program: &Program, config: &Config) -> Result<bool> {
     Ok(Client::spawn(&program.open()?, &request, Timeouts::default(), progress::cancelled()).is_ok())
 }
 
-/// A note if base has commits that head lacks, which happens when others pushed meanwhile. Their changes are measured
-/// too. A shallow clone does not know it.
+/// A note if base has commits that head lacks, because others pushed meanwhile: their changes are measured, too. `None` in a shallow clone,
+/// which cannot tell.
 fn note_if_base_is_ahead(revision: &str, commit: &str) -> Option<Note> {
     let here = Path::new(".");
     if git(here, &["rev-parse", "--is-shallow-repository"]).ok()? == "true" {
@@ -162,7 +162,7 @@ fn note_if_base_is_ahead(revision: &str, commit: &str) -> Option<Note> {
 /// Builds the revision first, then the working tree, so that head's build scripts cannot touch base's build.
 fn against(revision: &str, gate: &Gate, config: &Config, checkouts: &Checkouts) -> Result<BuiltPair> {
     let build_request = &config.build_request();
-    // What cannot be built at all should not cost the other build first: the revision is checked before anything is compiled.
+    // The revision is checked before anything is compiled: a build of minutes should not come before an error that is known at once.
     let (checkout, with_heads_benches) = checkouts.base(revision, build_request)?;
     let mut notes = Vec::from_iter(note_if_base_is_ahead(revision, &checkout.commit));
     if let Some(with_heads_benches) = with_heads_benches {

@@ -5,9 +5,9 @@ use anyhow::{Context, Result, ensure};
 use infergate_build::git::{commit_of, prefix};
 use infergate_build::origin::{Origin, origin};
 
-/// What stands for the commit in the templates. It looks like one, so that linters read them as they are.
+/// The placeholder for the commit in the templates. It looks like a commit, so that linters accept the templates.
 const COMMIT: &str = "0000000000000000000000000000000000000000";
-/// What stands for the package's folder.
+/// The placeholder for the package's folder.
 const FOLDER: &str = "FOLDER";
 
 /// A file's path below the repository's root, and its template.
@@ -25,7 +25,7 @@ pub fn is_own(text: &str) -> bool {
     text.contains("infergate/infergate")
 }
 
-/// Whether it does so in the folder `below`, as the `filled` template names it.
+/// Whether it runs infergate in the folder `below`, as the `filled` template does.
 pub fn gates(text: &str, filled: &str, below: &str) -> bool {
     let line = filled.lines().find(|line| line.contains("working-directory: ") || line.contains("- cd "));
     is_own(text) && (below == "." || line.is_some_and(|line| text.contains(line)))

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use infergate_receipts::{Limit, MAX_TOKENS, MAX_USERS};
 
-/// What a local engine, or that of `--tokenizer`, is built and started by.
+/// Flags that build and start a local engine, or that of `--tokenizer`.
 const LOCAL: &str = "Local engine, or tokenizer";
 const MACHINES: &str = "Many machines";
 
@@ -70,7 +70,7 @@ fn keys() -> impl Iterator<Item = Arg> {
     local.into_iter().map(|arg| arg.help_heading(LOCAL)).chain(others)
 }
 
-/// Who is asked, and how.
+/// The servers or the engine, and how requests reach them.
 #[derive(Args)]
 #[command(next_help_heading = "Target")]
 #[group(skip)]
@@ -118,7 +118,8 @@ pub struct Target {
     /// Time limit of a whole request, retries included
     #[arg(long, default_value = "300s", value_parser = duration)]
     pub timeout: Duration,
-    /// Attempts of a request where the server says 429 or 5xx; a Retry-After in seconds is kept to, and the wait counts; one beyond --timeout is not begun
+    /// Attempts of a request where the server says 429 or 5xx; a Retry-After in seconds is kept to, and the wait counts; one beyond
+    /// --timeout is not begun
     #[arg(long, default_value = "3", value_parser = up_to(100))]
     pub attempts: u32,
 }
@@ -174,7 +175,7 @@ pub struct Levels {
     pub ramp: Option<Duration>,
 }
 
-/// What is said to it.
+/// Prompts and answers.
 #[derive(Args)]
 #[command(next_help_heading = "Prompts and answers")]
 #[group(skip)]
@@ -205,7 +206,7 @@ pub struct Prompts {
     pub same_prompts: bool,
 }
 
-/// What `load` does beside putting on load.
+/// Subcommands of `load`.
 #[derive(Subcommand)]
 pub enum Commands {
     Merge(Merge),

@@ -17,18 +17,19 @@ use infergate_load::plan::shard::{Shard, note};
 use infergate_load::plan::{LoadPlan, Prompts};
 use infergate_receipts::{LOAD_SCHEMA, Limit, LoadReceipt, Scenario, ShardRecord, TargetRecord, timestamp};
 
-/// Measured requests of a level that nobody gave a number for: of each user, and at least.
+/// Measured requests of each user in a level, if no flag gives a number.
 const REQUESTS_PER_USER: u64 = 8;
+/// The fewest measured requests of a level, if no flag gives a number.
 const LEAST_REQUESTS: u64 = 40;
-/// Requests for an interval of a percentile, over those for the percentile itself.
+/// Requests that an interval of a percentile takes / requests that the percentile itself takes.
 const DEPENDENT: u64 = 4;
 
-/// What a run does beside what its receipt says. What all its shards have in common is serialised: its hash names the run.
+/// Settings of a run that are not in its receipt. Those that all shards share are serialised: their hash names the run.
 #[derive(Serialize)]
 pub struct Settings {
-    /// The levels of each scenario; none where users are searched for.
+    /// The levels of each scenario; none if users are searched for.
     pub loads: Vec<Arrivals>,
-    /// Users are searched for, up to so many.
+    /// The most users of a search; `None`: no search.
     pub search_up_to: Option<u32>,
     /// Which part of the load is this client's.
     #[serde(skip)]
@@ -43,7 +44,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Those of a run on `targets`, and its receipt before the first level.
+    /// The settings of a run on `targets`, and its receipt before the first level.
     pub fn from(options: &Load, config: &Config, targets: Vec<TargetRecord>) -> Result<(Self, LoadReceipt)> {
         let seed = config.measured.seed;
         let Load { levels, prompts: prompt_flags, .. } = options;
@@ -115,7 +116,7 @@ impl Settings {
         Ok((settings, receipt))
     }
 
-    /// What the receipt of a shard says of it; `None` where this client does all of the load.
+    /// The record of a shard in its receipt; `None` if this client does all of the load.
     fn shard_record(&self, receipt: &LoadReceipt, dataset: Option<&Dataset>) -> Result<Option<ShardRecord>> {
         let Some(start_unix_ns) = self.start_unix_ns.filter(|_| !self.shard.is_whole()) else { return Ok(None) };
         let Shard { index, count } = self.shard;
@@ -146,7 +147,7 @@ impl Settings {
 fn usual_stop(arrivals: Arrivals, limits: &[Limit]) -> Stop {
     let users = u64::from(arrivals.users().unwrap_or(0));
     let needed = limits.iter().filter_map(|limit| samples_needed(limit.percentile?)).max().unwrap_or(0) as u64;
-    // And its interval takes more, the more requests depend on each other.
+    // An interval takes more than a percentile, because requests depend on each other.
     let needed = DEPENDENT * needed;
     Stop::Requests { count: (REQUESTS_PER_USER * users).max(LEAST_REQUESTS).max(needed) }
 }

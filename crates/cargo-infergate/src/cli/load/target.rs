@@ -1,4 +1,4 @@
-//! What `--target` names.
+//! Opens the servers or the engine that `--target` names.
 
 use std::env;
 
@@ -22,7 +22,7 @@ use infergate_receipts::{MAX_TARGETS, Price, TargetRecord};
 
 /// One `--target`.
 pub struct Named {
-    /// Empty where it is the only one and has none.
+    /// Empty if it is the only target and has none.
     name: String,
     url: String,
 }
@@ -84,7 +84,7 @@ pub fn open(options: &Load, config: &Config, targets: &[Named]) -> Result<Box<dy
     Ok(Box::new(ServerTarget { client: Client::new(endpoints)?, records, tokenizer }))
 }
 
-/// A server, and what the receipt says of it.
+/// A server, and its record in the receipt.
 fn endpoint(options: &Load, of: (&Named, &[Named])) -> Result<(Endpoint, TargetRecord)> {
     let (flags, target) = (&options.target, of.0);
     let model = value_for("model", &flags.model, of, true)?.with_context(|| match target.name.as_str() {
@@ -134,8 +134,7 @@ impl Named {
     }
 }
 
-/// The bench target as a worker, which is built, or was already, and what it is to load: `spec`, or the usual model where that is
-/// empty.
+/// The bench target as a worker, built unless it was given, and what it loads: `spec`, or the usual model if that is empty.
 fn worker(options: &Load, config: &Config, spec: &str) -> Result<(Program, LoadRequest)> {
     let mut config = config.clone();
     if !spec.is_empty() {
@@ -148,7 +147,7 @@ fn worker(options: &Load, config: &Config, spec: &str) -> Result<(Program, LoadR
 }
 
 /// The value of `--flag` for `target`: of `[NAME=]VALUE`s the one with its name, else the one without a name, which several targets
-/// share where they `may_share` it.
+/// can share if `may_share`.
 fn value_for<'a>(
     flag: &str,
     values: &'a [String],

@@ -1,16 +1,16 @@
-//! What one process of each side says may be luck: both sides are looked at again.
+//! Re-measures counters that rose, since one process may differ by chance.
 
 use infergate_judge::{counts_more, holds_more};
 use infergate_receipts::{PairedReceipt, Side, SideRecord};
 
-/// Processes of each side that say what a model holds and what cases count, where one of each says that head's is more. It depends on
-/// luck: which threads of a pool computed, how those met that loaded, when one frees, where a heap begins. Of five that differ by luck
-/// alone, all of head are above all of base's once in 252.
+/// Processes of each side, if the first one of head holds or counts more than that of base. Counters vary by chance: which threads of a
+/// pool computed, how those met that loaded, when one frees, where a heap begins. If five of each side differ by chance alone, all of head
+/// are above all of base once in 252.
 const REPEATS: usize = 5;
 
-/// Where head's model holds more by one look at each side, or a case counts more, both are looked at again until their ranges meet. `look`
-/// gives what a side says in a fresh process, `None` where it failed or was cut short: then what one look at each said is not confirmed, and
-/// nothing is known of both.
+/// If head's model holds more than base's, or a case counts more, measures both again until their ranges meet. `look` gives the counters of
+/// a side in a fresh process; `None` if that failed or was interrupted: then the rise is not confirmed, and the counters of both sides are
+/// dropped.
 pub fn look_again(
     receipt: &mut PairedReceipt,
     tolerance: f64,
@@ -62,14 +62,14 @@ mod tests {
         SideRecord { held, ..SideRecord::default() }
     }
 
-    /// Eight repeats, of which so many take 400 MiB and the others 100.
+    /// Eight repeats, of which `large` take 400 MiB and the others 100.
     fn counted(large: u64) -> SideRecord {
         let repeats = (0..8).map(|at| if at < large { 400 * MIB } else { 100 * MIB }).collect();
         let (id, values) = ("decode/p8".parse().expect("a case"), [("peak_live_bytes".to_owned(), repeats)].into());
         SideRecord { counted: vec![CountedCase::of_repeats(id, String::new(), values)], ..SideRecord::default() }
     }
 
-    /// The looks at both sides that were taken, where base and head say this in one process after the other; and whether head fails then.
+    /// The number of further processes, if base and head have these counters in one process after the other; and whether head fails then.
     fn looked(of: fn(u64) -> SideRecord, base: [u64; REPEATS], head: [u64; REPEATS]) -> (usize, bool) {
         let (mut receipt, mut at) = (both(of(base[0]), of(head[0])), [0; 2]);
         look_again(&mut receipt, 0.01, |_, side| {
@@ -83,24 +83,24 @@ mod tests {
     }
 
     #[test]
-    fn what_a_model_holds_by_luck_is_looked_at_until_both_sides_meet() {
+    fn what_a_model_holds_by_chance_is_measured_again_until_both_sides_meet() {
         assert_eq!(looked(held, [40 * MIB; 5], [40 * MIB; 5]), (0, false));
         let (two, four) = (42 * MIB, 44 * MIB);
         assert_eq!(looked(held, [two, four, two, two, two], [four; 5]), (2, false));
         assert_eq!(looked(held, [two; 5], [four, four, four, two, four]), (6, false));
-        assert_eq!(looked(held, [two; 5], [four; 5]), (8, true), "more in every process is no luck");
+        assert_eq!(looked(held, [two; 5], [four; 5]), (8, true), "more in every process is no accident");
     }
 
     #[test]
     fn what_some_repeats_take_in_every_process_of_head_and_in_none_of_base_fails() {
         assert_eq!(looked(counted, [0; 5], [0; 5]), (0, false));
-        assert_eq!(looked(counted, [0; 5], [1; 5]), (0, false), "one of eight is luck");
+        assert_eq!(looked(counted, [0; 5], [1; 5]), (0, false), "one of eight is chance");
         assert_eq!(looked(counted, [0; 5], [3, 2, 3, 3, 2]), (8, true));
         assert_eq!(looked(counted, [0; 5], [3, 3, 1, 3, 3]), (4, false));
         assert_eq!(looked(counted, [0, 0, 1, 0, 0], [3; 5]), (4, false));
     }
 
-    /// The first of eight repeats takes so many MiB, the others twice as many.
+    /// The first of eight repeats takes `least` MiB, the others twice as many.
     fn doubled(least: u64) -> SideRecord {
         let repeats = (0..8).map(|at| if at == 0 { least * MIB } else { 2 * least * MIB }).collect();
         let (id, values) = ("decode/p8".parse().expect("a case"), [("peak_live_bytes".to_owned(), repeats)].into());
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn what_every_repeat_of_head_takes_fails_where_it_is_so_in_every_process() {
         assert_eq!(looked(doubled, [100; 5], [300; 5]), (8, true));
-        assert_eq!(looked(doubled, [100; 5], [300, 300, 100, 300, 300]), (4, false), "the luck of a process");
+        assert_eq!(looked(doubled, [100; 5], [300, 300, 100, 300, 300]), (4, false), "one process is chance");
         assert_eq!(looked(doubled, [100; 5], [150; 5]).0, 8, "one repeat is within base's");
     }
 

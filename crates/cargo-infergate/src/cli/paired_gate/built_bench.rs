@@ -26,22 +26,22 @@ pub struct BuiltBench {
     pub config: Config,
     pub request: PairedRequest,
     built: BuiltPair,
-    /// What differs between both, where coverage can be asked about it.
+    /// The functions that differ, if cases can be traced for them.
     changed: Option<Changed>,
-    /// The benches of both as they count their heap, where that is asked for.
+    /// The benches of both sides, built to count their heap, if they are to be counted.
     counting: Option<bench_counters::CountingBuilds>,
     /// Runs that are followed for leaks.
     memory_runs: usize,
-    /// What building both sides took.
+    /// How long building both sides took, nanoseconds.
     builds_ns: u64,
 }
 
 /// Bench targets that are not compared, each as a sentence with the reason.
 #[derive(Default)]
 pub struct FailedTargets {
-    /// Head's fault: they work in base, or nobody knows.
+    /// Count against head: they work in base, or it is unknown.
     pub in_head: Vec<String>,
-    /// They do not work in base, so there is nothing to compare with.
+    /// Do not count: they fail in base, so there is nothing to compare with.
     pub in_base: Vec<String>,
 }
 
@@ -75,7 +75,7 @@ impl FailedTargets {
 /// `failed`.
 ///
 /// # Errors
-/// What cannot be built, where nothing else is left; cases that none of them has.
+/// A target that cannot be built, if no other is left; cases that no target has.
 pub fn of_benches(
     gate: &Gate,
     settings: &GateSettings,
@@ -109,18 +109,18 @@ pub fn of_benches(
     Ok(built_benches)
 }
 
-/// The first of a package is built together with all others of it.
+/// The bench targets that are built in one call with this one: if it is the first of its package, all others of the package.
 fn built_together(benches: &[BenchTarget], at: usize) -> Vec<String> {
     let mut of_package = benches.iter().enumerate().filter(|(_, other)| other.package == benches[at].package);
     let is_first = of_package.next().is_some_and(|(first, _)| first == at);
     of_package.filter(|_| is_first).map(|(_, other)| other.target.clone()).collect()
 }
 
-/// Measures bench targets one after the other until one is cut short, and keeps the blocks of each at its `place`. Each has its share of the
-/// budget; what it does not use goes to the next ones. Gives the receipts, and whether a target was not begun.
+/// Measures bench targets one after the other until one is cut short, and keeps the blocks of each at its `place`. Each has its share of
+/// the budget; what it does not use goes to the next ones. Gives the receipts, and whether a target was not begun.
 ///
 /// # Errors
-/// What cannot be measured, where nothing else is.
+/// A target that cannot be measured, if no other was.
 pub fn measure_all(
     built_benches: Vec<BuiltBench>,
     budget: Option<Duration>,
@@ -181,7 +181,7 @@ fn combine_into_suite(
     let (first, _) = with_cases.first().with_context(all_failed)?;
     let all: Vec<Case> = with_cases.iter().flat_map(|(_, cases)| cases).copied().collect();
     let (shard, chosen) = (first.request.shard, choose_benches(&first.request.cases, &all)?);
-    // By the whole suite: which shard takes a case does not depend on how benches are divided into targets.
+    // Shards divide the whole suite, so they do not depend on how benches are divided into targets.
     let mine = of_shard(shard, &chosen)?;
     let mut shared = Vec::new();
     for (mut built_bench, cases) in with_cases {
@@ -200,7 +200,7 @@ fn combine_into_suite(
     Ok(shared)
 }
 
-/// `parse/`, or `codec/parse/` where another package has a bench target of that name.
+/// `parse/`, or `codec/parse/` if another package has a bench target of that name.
 fn prefix(bench: &BenchTarget, benches: &[BenchTarget]) -> String {
     let same = benches.iter().filter(|other| other.target == bench.target).count();
     match &bench.package {
@@ -228,7 +228,7 @@ impl BuiltBench {
         let mut built = built?;
         let code_difference = same_code::compare_code(&gate.paired, config, &built);
         let memory_runs = if code_difference.is_same_memory { 0 } else { config.measured.memory.runs };
-        // A target that limits a time has the same code timed, and so compared: these limit counts.
+        // If a target limits a time, the same code is timed. Here only targets that limit counters need the memory programs.
         if code_difference.is_same_memory && config.policy.targets.is_empty() {
             (built.base_memory, built.head_memory) = (None, None);
         }
@@ -287,11 +287,11 @@ impl BuiltBench {
             (base_memory, head_memory) = (None, None);
         }
         let mut programs = base_memory.clone().zip(head_memory.as_ref().map(|head| head.program.clone()));
-        // What is kept has every block and is partial until memory and counts are in it.
+        // The kept receipt has every block, and is partial until memory and counts are in it.
         if !receipt.partial
             && let Err(error) = memory::attach_to_pair(&config, base_memory, head_memory, memory_runs, &mut receipt)
         {
-            // What there was before stays.
+            // The receipt keeps what was measured before.
             if progress::is_cancelled() {
                 receipt.partial = true;
             } else {

@@ -1,5 +1,4 @@
-//! What lies beside two executables and can make the same code take another time: libraries that it loads, programs that it starts,
-//! files that it reads.
+//! Inputs other than code that can change a time: libraries that a program loads, programs that it starts, files that it reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -14,8 +13,8 @@ use infergate_build::git::{git, root};
 use infergate_build::workspace::Workspace;
 use infergate_receipts::clause;
 
-/// Something that differs between two builds, as a clause; that it cannot be known counts, too. Head's files lie in `here`, and base's are
-/// of `commit`, where it is not the same commit with another dependency or toolchain.
+/// An input that differs between two builds, as a clause. An input that cannot be compared counts as different. Head's files lie in `here`.
+/// Base's are of `commit`; `None` if both are of one commit, with another dependency or toolchain.
 pub fn difference((base, head): (&Program, &Program), commit: Option<&str>, here: &Path) -> Option<String> {
     match libraries(&base.libraries).and_then(|was| first_other(&was, &libraries(&head.libraries)?)) {
         Ok(None) => {}
@@ -26,7 +25,7 @@ pub fn difference((base, head): (&Program, &Program), commit: Option<&str>, here
         .unwrap_or_else(|error| Some(format!("other files could not be compared ({})", clause(&error))))
 }
 
-/// A program of the bench target's package that one side alone has, or otherwise: a bench may start it. As a clause.
+/// A program of the bench target's package that differs or that one side lacks, as a clause: a bench may start it.
 pub fn other_program(base: &[PathBuf], head: &[PathBuf]) -> Option<String> {
     let by_name = |programs: &[PathBuf]| -> Files {
         programs.iter().filter_map(|path| Some((path.file_name()?.to_owned(), path.clone()))).collect()
@@ -37,10 +36,10 @@ pub fn other_program(base: &[PathBuf], head: &[PathBuf]) -> Option<String> {
     }
 }
 
-/// By name.
+/// Files by name.
 type Files = BTreeMap<OsString, PathBuf>;
 
-/// The first file of code that one side alone has, or otherwise.
+/// The name of the first file of code that differs or that one side lacks.
 fn first_other(was: &Files, is: &Files) -> Result<Option<String>> {
     for name in was.keys().chain(is.keys()).collect::<BTreeSet<_>>() {
         let is_same = match (was.get(name), is.get(name)) {
@@ -58,8 +57,8 @@ fn first_other(was: &Files, is: &Files) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// The libraries in these folders, which build scripts let one side find, each where it is found first. The system finds them there by
-/// name, also those that a program opens by itself.
+/// The libraries in these folders, each from the first folder that has it. Build scripts let one side find them there, by name, also those
+/// that a program opens by itself.
 fn libraries(folders: &[PathBuf]) -> Result<Files> {
     let mut found = Files::new();
     for folder in folders.iter().filter(|folder| folder.is_dir()) {
@@ -75,7 +74,7 @@ fn libraries(folders: &[PathBuf]) -> Result<Files> {
     Ok(found)
 }
 
-/// A file that the working tree has and `commit` has not, or has otherwise, and that is data or makes data.
+/// The first file that differs between `commit` and the working tree, and that is data or makes data, as a clause.
 fn changed_file(commit: &str, here: &Path) -> Result<Option<String>> {
     let words = ["diff", "--name-only", "--no-relative", "--no-renames", "--ignore-submodules=none", "-z", commit];
     let changed = git(here, &words)?;
@@ -90,21 +89,20 @@ fn changed_file(commit: &str, here: &Path) -> Result<Option<String>> {
     };
     let found = files().find_map(|file| {
         let path = root.join(file);
-        let is_beside_manifest = !file.contains('/') || path.with_file_name("Cargo.toml").is_file();
-        let why = use_of(file, is_beside_manifest, || has_script(&path))?;
+        let is_next_to_manifest = !file.contains('/') || path.with_file_name("Cargo.toml").is_file();
+        let why = use_of(file, is_next_to_manifest, || has_script(&path))?;
         Some(format!("'{}' differs, {why}", file.escape_debug()))
     });
     Ok(found)
 }
 
-/// How a file may change what the same code does; `None` for one that cannot. Source shows in the code, but for that of a build script, where
-/// the package around it has one. What stands in the folder of a
-/// package, or of the repository, for people and tools (`is_beside_manifest`) is no data, nor is documentation. A worker gets its settings
-/// with each request, and both sides the same ones.
-fn use_of(file: &str, is_beside_manifest: bool, has_script: impl FnOnce() -> bool) -> Option<&'static str> {
+/// How a file may change what the same code does; `None` if it cannot. Source shows in the code, except that of a build script, if the
+/// package around it has one. Files for people and tools in the folder of a package or of the repository (`is_next_to_manifest`) are no
+/// data, nor is documentation. A worker gets its settings with each request, and both sides the same ones.
+fn use_of(file: &str, is_next_to_manifest: bool, has_script: impl FnOnce() -> bool) -> Option<&'static str> {
     let (folders, name) = file.rsplit_once('/').unwrap_or(("", file));
     if name.ends_with(".rs") {
-        // What lies outside of these, cargo itself has no use for.
+        // Cargo itself has no use for files elsewhere.
         let is_of_cargo = folders.split('/').any(|folder| ["src", "tests", "benches", "examples"].contains(&folder));
         let is_script = (name == "build.rs" || !is_of_cargo) && has_script();
         return is_script.then_some("source of a build script, which may make what a bench reads");
@@ -112,11 +110,11 @@ fn use_of(file: &str, is_beside_manifest: bool, has_script: impl FnOnce() -> boo
     let is_tools = name.starts_with('.') || name.ends_with(".toml") || ["Cargo.lock", "rust-toolchain"].contains(&name);
     let first = folders.split('/').next().unwrap_or_default();
     let is_documentation = ["doc", "docs"].contains(&first) && name.ends_with(".md");
-    let is_no_data = is_beside_manifest && (is_tools || is_notice(name)) || first == ".github" || is_documentation;
+    let is_no_data = is_next_to_manifest && (is_tools || is_notice(name)) || first == ".github" || is_documentation;
     (!is_no_data).then_some("which a bench may read")
 }
 
-/// A text that says something of a repository or a package, for people.
+/// Whether a file is a text about a repository or a package, for people.
 fn is_notice(name: &str) -> bool {
     const NOTICES: [&str; 7] =
         ["README", "CHANGELOG", "CHANGES", "RELEASES", "CONTRIBUTING", "SECURITY", "CODE_OF_CONDUCT"];
