@@ -1,8 +1,8 @@
-//! A worker for whoever has only an executable: it runs a command once a sample, and what that prints is the output.
+//! A worker for a plain executable: it runs a command once a sample; the output is what the command prints.
 //!
-//! The time of a sample is from just before the command is started until it has ended and its last word was read: the start of
-//! the process and the load of a model are part of it. What a command leaves running is ended with it, and what that would still
-//! print is not waited for.
+//! The time of a sample is from just before the command is started until it has ended and its last output was read: the start of
+//! the process and the load of a model are part of it. Processes that a command leaves running are ended with it, and what they
+//! would still print is not waited for.
 
 use std::io::{BufReader, BufWriter, Read, stdin, stdout};
 use std::path::PathBuf;
@@ -24,33 +24,33 @@ use infergate_core::sha256;
 use infergate_core::worker::{Capability, Hello, Ids, Loaded, Measured, PreparedReply, Sampling, Wire, ending, hello};
 use infergate_receipts::Build;
 
-/// A command's output ends with it and with all that it left behind; only what could not be ended holds it open for so long.
+/// How long the output may stay open after the command and all that it left running were ended.
 const OUTPUT_ENDS: Duration = Duration::from_secs(5);
 
 const CAPABILITIES: [Capability; 3] = [Capability::Prepare, Capability::Sample, Capability::RequestId];
 
 #[derive(Serialize, Deserialize)]
 pub struct Job {
-    /// The only one there is.
+    /// Its only case.
     pub case: Case,
     pub program: PathBuf,
     pub arguments: Vec<String>,
-    /// Whether it prints the same each time.
+    /// Whether it has to print the same each time.
     pub check_output: bool,
 }
 
 /// Answers requests on stdin until it ends.
 ///
 /// # Errors
-/// When a pipe breaks; a command that fails is answered.
+/// A pipe that breaks. That a command fails is an answer.
 pub fn serve(job: Job) -> Result<()> {
     answer(&mut Worker { job, prepared: None })
 }
 
-/// Answers requests on stdin until it ends, and ends what this process started with it.
+/// Answers requests on stdin until it ends. All that this process started ends with it.
 ///
 /// # Errors
-/// When a pipe breaks.
+/// A pipe that breaks.
 pub fn answer(measured: &mut dyn Measured) -> Result<()> {
     infergate_core::process::end_with_parent();
     take_over();
@@ -59,7 +59,7 @@ pub fn answer(measured: &mut dyn Measured) -> Result<()> {
 
 struct Worker {
     job: Job,
-    /// The words of the output's SHA-256; none where it is not compared.
+    /// The words of the output's SHA-256; empty if it is not compared.
     prepared: Option<Vec<u32>>,
 }
 
@@ -151,7 +151,7 @@ impl Worker {
 
 struct Printed {
     sha256: [u8; 32],
-    /// When its last word was read.
+    /// When its last output was read.
     last: Option<Instant>,
 }
 

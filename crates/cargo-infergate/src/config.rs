@@ -34,22 +34,22 @@ use infergate_judge::Policy;
 use infergate_judge::paired::Limits;
 use infergate_receipts::Target;
 
-/// What the command goes by.
+/// The settings of the command.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// What a bench target takes too.
+    /// Settings that a bench target has, too.
     pub measured: Measured,
-    /// How much of it in a session against a baseline.
+    /// How much one session against a baseline measures.
     pub session: SessionKeys,
-    /// How a revision is compared with.
+    /// How head is compared with a revision.
     pub paired: PairedKeys,
     /// What decides a verdict.
     pub policy: Policy,
     /// Folder of the committed baselines.
     pub baselines: PathBuf,
-    /// What the file has beside keys.
+    /// The tables of the file, which are no keys.
     pub tables: Tables,
-    /// What flags set, which stand above any file.
+    /// What flags set, which override any file.
     pub flags: Layer,
     /// The bench target that is the worker.
     pub bench: BenchTarget,
@@ -119,7 +119,7 @@ pub struct SessionKeys {
     pub seconds_per_case: f64,
 }
 
-/// How a revision is compared with.
+/// How head is compared with a revision.
 #[derive(Debug, Clone, PartialEq, Args)]
 #[command(next_help_heading = "Against a revision, on this machine")]
 pub struct PairedKeys {
@@ -299,7 +299,7 @@ fn path(text: &str) -> Result<String> {
     Ok(text.to_owned())
 }
 
-/// The flags of these keys; their ids are the keys. They stand after those that a command has before them.
+/// The flags of these keys; their ids are the keys. They come after the flags that a command already has.
 pub fn flags_of<T: Args>() -> Vec<Arg> {
     let flag = |arg: &Arg| with_value_name(arg.clone().long(flag_name(arg.get_id().as_str())));
     T::augment_args(Command::new(FILE_NAME).next_display_order(None)).get_arguments().map(flag).collect()
@@ -336,7 +336,7 @@ pub fn with_value_name(arg: Arg) -> Arg {
     }
 }
 
-/// The words of keys that a file, the environment or flags set, each of which its key takes.
+/// The values, as words, of keys that a file, the environment or flags set. Each is one that its key accepts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Layer(BTreeMap<&'static str, Vec<String>>);
 
@@ -420,7 +420,7 @@ impl Layer {
         self.0.get(key).map(Vec::as_slice)
     }
 
-    /// What these keys say, with the default of every other one.
+    /// The settings by these keys, with the default of every other one.
     ///
     /// # Errors
     /// A value that its key does not take.
@@ -473,7 +473,7 @@ impl Layer {
     }
 }
 
-/// What clap says in several lines.
+/// clap's message of several lines, in one line.
 pub fn one_line(error: &clap::Error) -> anyhow::Error {
     let text = error.to_string();
     let lines = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
@@ -485,11 +485,11 @@ fn is_list(key: &str) -> bool {
     flag_of(key).is_some_and(|arg| matches!(arg.get_action(), ArgAction::Append))
 }
 
-/// A server that is ready is asked once more, and its worker starts.
+/// Time in which the worker of a ready server starts and answers.
 const AFTER_READY: Duration = Duration::from_secs(10);
 
 impl ServerConfig {
-    /// How long the worker that starts it may take.
+    /// The time limit of the worker that starts it.
     pub fn least_load(&self) -> Duration {
         Duration::from_secs(self.ready_s) + AFTER_READY
     }
@@ -511,7 +511,7 @@ impl Config {
         Self::of(flags, file, tables)
     }
 
-    /// What `file` says, above it the environment, and above that `flags`.
+    /// The settings of `file`, overridden by the environment and that by `flags`.
     ///
     /// # Errors
     /// A value that its key does not take.
@@ -533,7 +533,7 @@ impl Config {
         BuildRequest { bench: self.bench.clone(), base_folder: self.paired.base_folder.clone() }
     }
 
-    /// From which ratios on a paired run fails.
+    /// The ratios from which on a paired run fails.
     pub fn limits(&self) -> Limits {
         Limits {
             threshold: self.paired.threshold,

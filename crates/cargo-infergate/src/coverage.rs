@@ -1,10 +1,10 @@
-//! What a case runs of what changed, before anything is timed: its worker is started under a tracer of the system's, which stops it
+//! Finds the changed functions that each case runs, before anything is timed: its worker is started under a tracer (ptrace), which stops it
 //! where one of those functions begins.
 //!
 //! The tracer stops the process the first time a function begins in a case, then removes the breakpoint. So a watched
-//! process runs at about full speed. The tracer sees every thread and every copy of the process. A program that it
-//! starts is not watched, and neither is code from a library beside it: then what it runs is not known. Linux on
-//! x86-64; elsewhere nothing is known.
+//! process runs at about full speed. The tracer sees every thread and every copy of the process. It does not watch other
+//! programs that the process starts, nor code from libraries of its own: then what the case runs is unknown. Linux on
+//! x86-64; elsewhere it is always unknown.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod tracer;
@@ -37,6 +37,7 @@ pub const COMMAND: &str = "__coverage";
 
 /// How long the tracer may take to watch all functions again.
 const READY_WITHIN: Duration = Duration::from_secs(10);
+/// How often its file is read meanwhile.
 const POLL: Duration = Duration::from_millis(1);
 
 /// A watched case runs one sixteenth of a block's pairs.
@@ -51,10 +52,10 @@ const STARTED: &str = "started";
 
 const UNREADABLE: &str = "what was seen cannot be read";
 
-/// What each of `cases` runs of what changed, in either build. Nothing where not all that changed is known.
+/// The changed functions that each of `cases` runs, in either build; unknown if not all that changed is known.
 ///
 /// # Errors
-/// When it was cancelled.
+/// The user ended it.
 pub fn functions_run(cases: &[PairedCase], request: &PairedRequest, changed: &Changed) -> Result<Vec<CodeRuns>> {
     let side = |program, of_side: fn(&ChangedFunction) -> Option<u64>| {
         ensure!(changed.is_complete, "something differs that is in no function of a name");
@@ -86,7 +87,7 @@ pub fn functions_run(cases: &[PairedCase], request: &PairedRequest, changed: &Ch
 /// alone is done once, whichever case comes first, so it counts for all.
 ///
 /// # Errors
-/// A clause that says why that is not known.
+/// Why that is unknown, as a clause.
 fn watch(
     program: &Program,
     request: &PairedRequest,
@@ -109,7 +110,7 @@ fn watch(
     let mut order: Vec<&PairedCase> = cases.iter().collect();
     for _ in 0..2 {
         let mut client = request.start(&file, Timeouts::default())?;
-        // Read on from where it was read to: thousands of cases can run thousands of functions each.
+        // Each read continues after the last one: thousands of cases can run thousands of functions each.
         let mut seen = File::open(&seen).context(UNREADABLE)?;
         let mut new = || {
             let mut text = String::new();
@@ -141,7 +142,7 @@ fn watch(
     Ok(found)
 }
 
-/// Has the tracer watch all functions again. Gives what it has written when it does.
+/// Has the tracer watch all functions again. Gives what it wrote until then.
 fn watch_again(tracer: u32, new: &mut dyn FnMut() -> Result<String>) -> Result<String> {
     // SAFETY: a signal to a child of this process, which handles it.
     unsafe {
@@ -165,7 +166,7 @@ fn process(written: &str) -> Result<&Path> {
     number.map(Path::new).context(why)
 }
 
-/// The places that a process ran since all functions are watched, of what the tracer wrote. The process still lives.
+/// The functions that a process ran since all are watched, from what the tracer wrote. The process still runs.
 fn places(process: &Path, written: &str) -> Result<Vec<u64>> {
     let started = written.lines().find_map(|line| line.strip_prefix(STARTED)?.strip_prefix(' '));
     if let Some(program) = started {
@@ -179,7 +180,7 @@ fn places(process: &Path, written: &str) -> Result<Vec<u64>> {
     since.lines().filter(|line| !line.is_empty() && !line.contains(' ')).map(place).collect()
 }
 
-/// A file that code is loaded from, and that is neither the program nor the system's.
+/// A file with loaded code that is neither the program nor the system's.
 fn own_library(process: &Path) -> Result<Option<String>> {
     let folder = Path::new("/proc").join(process);
     let program = fs::read_link(folder.join("exe")).context("its process ended early")?;
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checkout_beside_the_systems_folders_is_not_the_systems() {
+    fn a_checkout_next_to_the_systems_folders_is_not_the_systems() {
         for file in ["/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2", "/usr/lib/libm.so.6"] {
             assert!(is_of_the_system(file), "{file}");
         }

@@ -1,4 +1,4 @@
-//! What the hardware gives ([`probes`]) and what makes it noisy ([`doctor`]). Which machine it is, the bench target says itself:
+//! The hardware's limits ([`probes`]) and what makes it noisy ([`doctor`]). The bench target itself reports which machine it is:
 //! [`infergate_core::machine`].
 
 pub mod doctor;

@@ -1,4 +1,4 @@
-//! A server that is measured: started, waited for, asked, followed and ended.
+//! A server that is measured: started, waited for, sent requests, followed and ended.
 //!
 //! [`worker`] makes one a worker of the gate, so that two builds of it are compared as two bench targets are.
 

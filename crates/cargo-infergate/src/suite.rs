@@ -16,14 +16,15 @@ use infergate_core::sha256;
 use infergate_core::worker::{Capability, Client, Program, Sampling, Timeouts, WorkerError, WorkerFile, ensure_not};
 use infergate_receipts::{CaseRecord, ProbePair, ProcessSamples, RECEIPT_SCHEMA, Receipt, timestamp};
 
-/// Samples of one case in one process, at the least and at the most, whatever the time they take.
+/// The fewest samples of one case in one process, whatever time they take.
 const LEAST_SAMPLES: usize = 3;
+/// The most samples of one case in one process.
 const MOST_SAMPLES: usize = 200;
 
-/// The longest that one request to a worker samples: an interruption loses the samples of the request that it ends.
+/// The longest time that one request to a worker samples (ns): an interruption loses the samples of the request that it ends.
 const CHUNK_NS: f64 = 1e9;
 
-/// What to measure, with what.
+/// What to measure, and how.
 pub struct SuiteRequest {
     /// The bench binary.
     pub worker: Program,
@@ -34,20 +35,20 @@ pub struct SuiteRequest {
     pub runs: usize,
     /// Time to spend on sampling one case in one process.
     pub seconds_per_case: f64,
-    /// The program that probes the hardware as a process of its own, see [`probes::in_process`]; `None` leaves it out.
+    /// The program that probes the hardware as a process of its own, see [`probes::in_process`]; `None`: nothing is probed.
     pub prober: Option<PathBuf>,
     /// Text that prompts are cut from; `None` is the built-in one.
     pub prompt_text: Option<String>,
     /// The case that a memory phase will repeat afterwards: it has to fit the model's context, too.
     pub memory_case: Option<Case>,
-    /// Keep what the outputs say, where the worker has a tokenizer.
+    /// Keep the text of outputs, if the worker has a tokenizer.
     pub keep_text: bool,
 }
 
 /// The cases that [`choose`] finds. A worker of criterion benches has only its own, `benches`.
 ///
 /// # Errors
-/// Also a case of the memory phase that does not fit the context, so that it does not fail after minutes of measuring.
+/// As [`choose`]; a case of the memory phase that does not fit the context, which would otherwise fail after minutes of measuring.
 pub fn fitting(
     patterns: &[String],
     memory_case: Option<Case>,
@@ -65,8 +66,8 @@ pub fn fitting(
     Ok(cases)
 }
 
-/// Runs the suite. `keep` gets a partial receipt after each process, and before an error. When `cancelled` becomes true, or a worker is
-/// interrupted with it, a partial receipt of what was measured so far comes back.
+/// Runs the suite. `keep` gets a partial receipt after each process, and before an error. Gives a partial receipt of what was measured so
+/// far once `cancelled` is true, or a worker was interrupted.
 pub fn run(
     request: &SuiteRequest,
     keep: &mut dyn FnMut(&Receipt),
@@ -75,7 +76,7 @@ pub fn run(
 ) -> Result<Receipt, WorkerError> {
     let mut suite = Suite::new(request, cancelled)?;
     let outcome = suite.measure(keep, progress);
-    // The worker may hear of Ctrl-C before we do.
+    // The worker may get Ctrl-C before this process does.
     let stopped = matches!(outcome, Err(WorkerError::Interrupted(_))) || cancelled.load(Ordering::Relaxed);
     match outcome {
         Err(error) if !stopped => {
@@ -92,14 +93,14 @@ struct Suite<'a> {
     request: &'a SuiteRequest,
     cancelled: &'a AtomicBool,
     worker: WorkerFile,
-    /// By how long the processes so far took to answer.
+    /// Time limits of answers, by how long the processes so far took.
     timeouts: Timeouts,
     clock: MonotonicClock,
-    /// Whether a process loaded; before that the receipt says nothing.
+    /// Whether a process loaded; before that the receipt is empty.
     is_loaded: bool,
-    /// The only cases there are, where they are criterion benches.
+    /// The worker's cases, if they are criterion or divan benches; else empty.
     benches: Vec<Case>,
-    /// What there is so far.
+    /// The receipt so far.
     receipt: Receipt,
 }
 
@@ -232,8 +233,8 @@ impl<'a> Suite<'a> {
         Ok(())
     }
 
-    /// Samples a case: a first iteration says how long one takes and how many make a sample, and samples fill the time asked for. An engine
-    /// that reads the prompt again between samples gets up to three times as long. An interruption keeps what there is.
+    /// Samples a case. A first iteration shows how long one takes and how many make a sample; samples then fill the time for the case. An
+    /// engine that reads the prompt again between samples gets up to three times as long. An interruption keeps the samples so far.
     fn sample(&self, client: &mut Client, case: Case) -> Result<ProcessSamples, WorkerError> {
         let start_ns = self.clock.now_ns();
         let mut samples = sample(client, case, 1, 1)?;
@@ -262,7 +263,7 @@ impl<'a> Suite<'a> {
         Ok(samples)
     }
 
-    /// Iterations that make a sample, after a first look: a process may be this case's first, and slow to begin.
+    /// The number of iterations in a sample, after the `first` one: a process's first iteration may be slow.
     fn iterations(&self, client: &mut Client, case: Case, first: &ProcessSamples) -> Result<usize, WorkerError> {
         let known = self.receipt.cases.iter().find(|known| known.id == case).and_then(|known| known.processes.first());
         if let Some(known) = known {
@@ -282,7 +283,7 @@ impl<'a> Suite<'a> {
         Ok(fitting_iterations(first_ns(&sample(client, case, 1, LOOK_ITERATIONS)?)))
     }
 
-    /// What there is so far.
+    /// The receipt so far.
     fn receipt(&self, partial: bool) -> Result<Receipt, WorkerError> {
         if !self.is_loaded {
             return Err(WorkerError::Failed(anyhow!("interrupted before a model was loaded; nothing was measured")));

@@ -1,7 +1,7 @@
 //! The process between the gate and a watched worker: it starts the worker, and stops it where a function begins, once each.
 //!
-//! A function is stopped at by an `int3` in place of its first byte (Intel SDM, volume 3, 6.4.4). The thread that runs into it is
-//! behind that byte then; the byte is put back, the thread set back by one, and all go on. See ptrace(2).
+//! An `int3` in place of a function's first byte stops it (Intel SDM, volume 3, 6.4.4). The thread that runs into it stops after
+//! that byte; the byte is put back, the thread set back by one, and all threads continue. See ptrace(2).
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -27,11 +27,11 @@ use infergate_build::code;
 
 const BREAKPOINT: u8 = 0xCC;
 
-/// Whether the gate asked, by a signal, that all functions are watched again.
-static IS_ASKED_AGAIN: AtomicBool = AtomicBool::new(false);
+/// Whether the gate requested, by a signal, that all functions are watched again.
+static IS_REQUESTED: AtomicBool = AtomicBool::new(false);
 
-extern "C" fn ask_again(_: c_int) {
-    IS_ASKED_AGAIN.store(true, Ordering::Relaxed);
+extern "C" fn request_watch(_: c_int) {
+    IS_REQUESTED.store(true, Ordering::Relaxed);
 }
 
 /// The hidden command between the gate and a watched worker.
@@ -65,7 +65,7 @@ pub fn serve(coverage: &Coverage) -> Result<i32> {
     unsafe {
         command.pre_exec(|| Ok(ptrace::traceme()?));
     }
-    let action = SigAction::new(SigHandler::Handler(ask_again), SaFlags::empty(), SigSet::empty());
+    let action = SigAction::new(SigHandler::Handler(request_watch), SaFlags::empty(), SigSet::empty());
     // SAFETY: the handler stores one flag; without SA_RESTART a wait for the program ends early.
     unsafe { sigaction(Signal::SIGUSR1, &action) }?;
     let child = command.spawn().with_context(|| format!("{}: cannot be started", program.display()))?;
@@ -98,11 +98,11 @@ struct Tracer<'a> {
     program: (u64, u64),
     /// Where the program begins, loaded at zero.
     entry: u64,
-    /// How far behind that it begins in the first process, since that last started it.
+    /// How far it was moved when the first process last loaded it.
     moved: u64,
     functions: &'a [u64],
-    /// By where it lies: the function, and its first byte. A copy of a process has the same. A process that starts the program again has
-    /// them elsewhere.
+    /// The function and its first byte, by its address. A copy of a process has the same addresses. A process that starts the program again
+    /// has others.
     stops: HashMap<u64, (u64, u8)>,
     /// Threads that stopped before.
     threads: HashSet<Pid>,
@@ -114,7 +114,7 @@ impl Tracer<'_> {
     /// Lets all threads of all processes run until the first process ends.
     fn follow(&mut self) -> Result<i32> {
         loop {
-            // The signal that a thread goes on with: the one that stopped it, or none where the stop is ours.
+            // The signal that a thread continues with: the one that stopped it, or none if this tracer did.
             let (thread, signal) = match wait(None, || self.watch_again())? {
                 WaitStatus::Exited(thread, code) if thread == self.process => return Ok(code),
                 WaitStatus::Signaled(thread, signal, _) if thread == self.process => return Ok(128 + signal as i32),
@@ -151,7 +151,7 @@ impl Tracer<'_> {
         Ok(())
     }
 
-    /// Whether a thread stopped because a function began. Then that is noted, and it is set back to where it was.
+    /// Whether a thread stopped because a function began. Then the function is written down, and the thread set back to its beginning.
     fn began(&mut self, thread: Pid) -> Result<bool> {
         let Some(mut registers) = unless_gone(ptrace::getregs(thread))? else { return Ok(false) };
         let at = registers.rip.wrapping_sub(1);
@@ -163,9 +163,9 @@ impl Tracer<'_> {
         Ok(true)
     }
 
-    /// Puts all stops back into the first process, where that was asked for. It may be running.
+    /// Puts all stops back into the first process, if that was requested. It may be running.
     fn watch_again(&mut self) -> Result<()> {
-        if IS_ASKED_AGAIN.swap(false, Ordering::Relaxed) {
+        if IS_REQUESTED.swap(false, Ordering::Relaxed) {
             let memory = memory(self.process)?;
             for function in self.functions {
                 put(&memory, function.wrapping_add(self.moved), BREAKPOINT)?;
@@ -194,7 +194,7 @@ impl Tracer<'_> {
     }
 }
 
-/// `None` of a thread that was ended while it was stopped.
+/// `None` if the thread was ended while it was stopped.
 fn unless_gone<T>(found: nix::Result<T>) -> Result<Option<T>> {
     match found {
         Err(Errno::ESRCH) => Ok(None),
@@ -230,7 +230,8 @@ fn put(memory: &File, at: u64, byte: u8) -> Result<()> {
     memory.write_all_at(&[byte], at).context("code cannot be written")
 }
 
-/// How the next thread stopped or ended: of one process, or of any. A signal to this process has `meanwhile` called.
+/// Waits until a thread stops or ends, of one process or of any, and gives how. Calls `meanwhile` first, and after each signal to this
+/// process.
 fn wait(process: Option<Pid>, mut meanwhile: impl FnMut() -> Result<()>) -> Result<WaitStatus> {
     loop {
         meanwhile()?;

@@ -10,22 +10,22 @@ use std::{fs, thread, time};
 use infergate_core::printable::printable_within;
 use infergate_receipts::Finding;
 
-/// Longest piece of a file that is repeated to the user.
+/// The most characters of a file that are shown to the user.
 const MAX_SHOWN_CHARS: usize = 120;
 
-/// How long steal time is watched.
+/// How long steal time is measured.
 const STEAL_WINDOW: time::Duration = time::Duration::from_millis(500);
 
 /// Share of stolen time from which on it is noise.
 const NOISY_STEAL: f64 = 0.01;
 
-/// Load above which something else is running: an idle machine shows less.
+/// The load average above which something else is running: an idle machine shows less.
 const IDLE_LOAD: f64 = 0.5;
 
-/// A small model, its cache and the probes' buffer fit into this.
+/// Free memory that a small model, its cache and the probes' buffer fit into.
 const ENOUGH_GIB: f64 = 2.0;
 
-/// Whether it is noisy, and what was found; `None` where the system does not say.
+/// Whether it is noisy, and what was found; `None` if the system does not tell.
 type Found = Option<(bool, String)>;
 
 /// Looks at this machine: [`examine_at`] the root, and [`steal`] over half a second.
@@ -88,7 +88,7 @@ fn governor(root: &Path) -> Found {
     (!found.is_empty()).then(|| (found != "performance", found))
 }
 
-/// What is on where a file says `on`.
+/// A switch that is on if the file at `path` has the text `on`.
 fn switch(root: &Path, path: &str, on: &str) -> Found {
     let is_on = read(root, path)? == on;
     Some((is_on, if is_on { "on" } else { "off" }.into()))

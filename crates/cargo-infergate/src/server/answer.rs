@@ -1,10 +1,10 @@
-//! What is taken of one answer: its times, its tokens and its text.
+//! The times, the tokens and the text of one answer.
 
 use anyhow::{Context, Result, bail};
 use infergate_core::load::RequestRecord;
 use infergate_core::sha256::words_of_hex;
 
-/// Bytes of a token where the server counts none.
+/// Bytes of a token, if the server does not count tokens.
 const BYTES_PER_TOKEN: u64 = 4;
 
 #[derive(Clone, Copy)]
@@ -16,7 +16,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// Nanoseconds, of at least one: making a connection is no part of it. `None` where there is nothing to take it from.
+    /// This time of an answer, at least 1 ns; making a connection is no part of it. `None` if the answer does not have it.
     pub fn of(self, record: &RequestRecord) -> Result<Option<u64>> {
         let Some(first) = record.chunk_ns.first() else { return Ok(None) };
         Ok(match self {
@@ -49,8 +49,8 @@ pub fn sent_tokens(record: &RequestRecord) -> Option<u64> {
 }
 
 /// The mean gap between two tokens of an answer, nanoseconds. Tokens are those of the server's usage; else they follow from the bytes
-/// of its text, since pieces can hold any part of a token, or several, and an answer can be shorter than was asked for. `None` below two
-/// pieces or tokens, or where all came at once.
+/// of its text, since pieces can hold any part of a token, or several, and an answer can be shorter than requested. `None` below two
+/// pieces or tokens, or if all came at once.
 pub fn itl_ns(record: &RequestRecord) -> Option<u64> {
     let (first, last) = (record.chunk_ns.first()?, record.chunk_ns.last()?);
     let uncounted = || record.text_bytes.unwrap_or(0) / BYTES_PER_TOKEN;

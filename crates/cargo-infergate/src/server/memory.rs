@@ -7,14 +7,14 @@ use infergate_core::receipt::MemorySample;
 
 use infergate_build::watcher::parents;
 
-/// The sum over the processes that process `parent` started and those that these did, whatever group or session they made for
-/// themselves. One whose own parent ended belongs to whoever takes it over, which this program does. `None` where the system does not say
-/// it of any; a process that ends meanwhile is left out.
+/// The sum over all processes below `parent`, whatever group or session they made for themselves. A process whose own parent ended belongs
+/// to the one that took it over, which is this program. A field is `None` if the system tells it of no process; a process that ends
+/// meanwhile does not count.
 pub fn of_started(parent: u32) -> MemorySample {
     let parents: BTreeMap<u32, u32> = parents().collect();
     let is_started = |process: u32| {
         let above = |process: &u32| parents.get(process).copied();
-        // A number that is given again meanwhile could make a circle.
+        // An id that is reused meanwhile could make a circle.
         std::iter::successors(above(&process), above).take(parents.len()).any(|above| above == parent)
     };
     let mut sum = MemorySample::default();

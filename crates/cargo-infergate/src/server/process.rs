@@ -16,18 +16,18 @@ use infergate_core::worker::ending;
 use crate::config::ServerConfig;
 use infergate_build::watcher::{end_children, remove_own_variables};
 
-/// How far apart a server is asked whether it is ready, or has ended.
+/// The pause between two checks whether a server is ready, or has ended.
 const POLL: Duration = Duration::from_millis(50);
-/// One question of that kind.
+/// The time limit of one check.
 const ANSWER: Duration = Duration::from_secs(2);
-/// How often one whose request failed is looked at, whether it has ended.
+/// How many times a server whose request failed is checked for its end.
 const ENDING_POLLS: usize = 20;
-/// A server that is asked to end has so long.
+/// How long a server may take to end after SIGTERM.
 const END: Duration = Duration::from_secs(5);
-/// So much of the last line of its output is shown.
+/// The most characters that are shown of the last line of its output.
 const SHOWN_CHARS: usize = 300;
 
-/// What stands in an argument for the port the server is to listen on.
+/// The placeholder in an argument for the port that the server is to listen on.
 const PORT: &str = "{port}";
 
 /// A server that is ready. It ends, with all it started, when this is dropped.
@@ -72,7 +72,7 @@ impl Server {
         let begun = Instant::now();
         loop {
             let is_ready = answers(address, ready);
-            // What answers is another server, where this one has ended: it took the port first.
+            // If this server has ended, another one took the port first and answers.
             if let Some(how) = server.ended() {
                 bail!("the server ended before it was ready {how}");
             }
@@ -88,8 +88,8 @@ impl Server {
         }
     }
 
-    /// How it ended by itself, and its last output: `(exit status: 3); its last output: no memory`. `None` while it runs. What it left
-    /// behind is ended then.
+    /// How it ended by itself, and its last output: `(exit status: 3); its last output: no memory`. `None` while it runs. Also ends the
+    /// processes that it left.
     pub fn ended(&mut self) -> Option<String> {
         if !self.process.has_ended() {
             return None;
@@ -98,7 +98,7 @@ impl Server {
         Some(format!("({}){}", ending(status), self.last_words()))
     }
 
-    /// As [`Self::ended`], after a request failed. A connection breaks before the process is gone, and before what started it says why.
+    /// As [`Self::ended`], after a request failed. A connection breaks before the process has ended, and before its starter prints why.
     pub fn ended_soon(&mut self) -> Option<String> {
         (0..ENDING_POLLS).find_map(|poll| {
             if poll > 0 {
@@ -123,7 +123,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.process.ask_to_end(END);
         let _ = self.process.end();
-        // What went to a group of its own; one that stays for all that is ended with this process.
+        // Processes in groups of their own. One that cannot be ended here ends with this process.
         let _ = end_children();
     }
 }

@@ -42,20 +42,21 @@ const CAPABILITIES: [Capability; 6] = [
     Capability::Window,
 ];
 
-/// So often a request beside the windows is sent again.
+/// How many times a failed request outside the windows is sent again.
 const AGAIN: u32 = 4;
+/// The pause before it is sent again.
 const BEFORE_AGAIN: Duration = Duration::from_millis(100);
 
-/// So many answers of a process may have no token, and one of so many more.
+/// How many answers of a process may have no token: the first number, and one more for each of the second number of requests.
 const MOST_SKIPPED: (u64, u64) = (2, 20);
 
-/// So many answers without times are no accident.
+/// The number of successive answers without times that fails a case: fewer can be accidents.
 const MOST_UNTIMED: u32 = 5;
 
 /// Pieces of output and records that fit one answer, of some 18 bytes each.
 const MAX_KEPT: u64 = infergate_core::load::MOST_ANSWER_BYTES / 18;
 
-/// The level whose prompt is asked for its output. Those below it have the prompts that windows repeat.
+/// The number of the level whose prompt has the output that is compared. The numbers below have the prompts that windows repeat.
 const PREPARED: u64 = u64::MAX;
 
 /// Prompts of windows begin here, far from those of single requests.
@@ -66,24 +67,24 @@ const fn repeated(at: u64) -> u64 {
     PREPARED - 1 - at
 }
 
-/// What the prompts of a level are made of: those that are always the same are so in all blocks of a run, others in none.
+/// The seed of the prompts of a level. Prompts that are always the same have one seed in all blocks of a run, others a seed of their block.
 const fn seed_of(of_block: u64, number: u64) -> u64 {
     if number >= PREPARED - REPEATED_PROMPTS { of_block & !PLACES } else { of_block }
 }
 
-/// Which server, and what is asked of it.
+/// The server, and its scenarios.
 #[derive(Serialize, Deserialize)]
 pub struct Job {
     pub settings: ServerConfig,
     pub scenarios: Vec<Scenario>,
-    /// The server's address, where it runs already.
+    /// The server's address, if it runs already.
     pub url: Option<String>,
 }
 
 /// Answers requests on stdin until it ends.
 ///
 /// # Errors
-/// When a pipe breaks; a server that fails is answered.
+/// A pipe that breaks. That a server fails is an answer.
 pub fn serve(job: Job) -> Result<()> {
     crate::command_worker::answer(&mut Worker { job, loaded: None, requests: 0 })
 }
@@ -91,27 +92,27 @@ pub fn serve(job: Job) -> Result<()> {
 struct Worker {
     job: Job,
     loaded: Option<Loading>,
-    /// Requests so far, a level each, which has prompts of its own, which no cache holds.
+    /// Requests so far. Each is a level with prompts of its own, which no cache holds.
     requests: u64,
 }
 
 struct Loading {
     client: Client,
-    /// `None` where it was running already, and stays.
+    /// `None` if it was running already: then it stays.
     server: Option<Server>,
-    /// Where prompts begin: another in each block.
+    /// The seed of the prompts, another one in each block.
     seed: u64,
-    /// The output of each scenario, once it was computed as often as was asked for.
+    /// The output of each scenario that was computed and compared.
     outputs: BTreeMap<usize, Texts>,
     skipped: u64,
 }
 
-/// What the server says to the prompts that are always the same.
+/// The server's answers to the prompts that are always the same.
 #[derive(Clone)]
 struct Texts {
-    /// The words of the SHA-256 of each text; none where it is not compared.
+    /// The words of the SHA-256 of each text; empty if texts are not compared.
     ids: Vec<u32>,
-    /// Of the first one, by the server's usage.
+    /// Tokens of the first answer, by the server's usage.
     tokens: Option<u64>,
 }
 
@@ -120,7 +121,7 @@ impl Measured for Worker {
         Ok(hello(&CAPABILITIES, Build::default(), false))
     }
 
-    /// A server that ended is why its requests fail.
+    /// Adds to the error of a request that the server ended.
     fn explain(&mut self, error: anyhow::Error) -> anyhow::Error {
         let server = self.loaded.as_mut().and_then(|loaded| loaded.server.as_mut());
         match server.filter(|_| !error.is::<InvariantBroken>()).and_then(Server::ended_soon) {
@@ -143,7 +144,7 @@ impl Measured for Worker {
             }
         };
         let url = Url::parse(&url, api)?;
-        // A refusal that is tried again would hide in the time of another attempt.
+        // With further attempts a refusal would be hidden in the time of a later one.
         let limits = Limits { attempts: 1, ..Limits::default() };
         let template = RequestTemplate {
             api,
@@ -224,7 +225,7 @@ impl Measured for Worker {
     }
 }
 
-/// Runs `level`, which is that of `plan`. What takes longer than that gives it is ended.
+/// Runs `level`, which is that of `plan`, until the plan's time limit.
 fn window(client: &Client, level: &LoadPlan, plan: WindowPlan) -> LoadWindow {
     let late = Arc::new(AtomicBool::new(false));
     let live = Arc::new(Live::new(late.clone()));
@@ -244,8 +245,7 @@ fn window(client: &Client, level: &LoadPlan, plan: WindowPlan) -> LoadWindow {
 }
 
 impl Worker {
-    /// What can be asked of this server, with its scenario and what is taken of an answer; single requests also under load, for the
-    /// memory phase.
+    /// The cases of this server, each with its scenario and its part of an answer; single requests also under load, for the memory phase.
     fn cases(&self) -> Result<Vec<(Case, usize, Part)>> {
         let mut cases = Vec::new();
         for (at, Scenario { name, .. }) in self.job.scenarios.iter().enumerate() {
@@ -265,9 +265,9 @@ impl Worker {
         found.with_context(|| format!("worker: there is no case {case} of this server"))
     }
 
-    /// The output of a scenario, once for all its cases: computed twice, or compared with what is known of it. Where it is known, the
-    /// prompts that windows repeat are not asked (a server started anew is to read them under load first); else twice, too, since what
-    /// a server says by chance would be a difference of both builds.
+    /// The output of a scenario, once for all its cases: computed twice, or compared with the known one. If it is known, the prompts that
+    /// windows repeat are not sent: a fresh server has to read them under load first. Otherwise they are sent twice, too, since answers
+    /// that vary by chance would look like a difference between both builds.
     fn verified(&mut self, case: Case, scenario: usize, known: Ids) -> Result<Texts> {
         let computed = self.loaded()?.outputs.get(&scenario).cloned();
         let is_new = computed.is_none();
@@ -294,8 +294,8 @@ impl Worker {
         self.loaded.as_mut().context("worker: nothing is loaded; send load first")
     }
 
-    /// What the server says to the prompt that is always the same, behind another one: a server that keeps the last prompt computes only
-    /// what is new, and numbers of another batch can end in another text.
+    /// The answer to the prompt that is always the same, after another prompt: a server that keeps the last prompt computes only what is
+    /// new, and numbers of another batch can end in another text.
     fn output(&mut self, scenario: usize) -> Result<Texts> {
         self.ask_next(scenario)?;
         let record = self.ask(scenario, PREPARED)?;
@@ -303,7 +303,7 @@ impl Worker {
         Ok(Texts { ids, tokens: sent_tokens(&record) })
     }
 
-    /// The words of what the server says to each of the prompts that windows repeat.
+    /// The hashes of the answers to the prompts that windows repeat.
     fn repeated_texts(&mut self, scenario: usize) -> Result<Vec<u32>> {
         let text = |at| words_of(&self.ask(scenario, repeated(at))?);
         (0..REPEATED_PROMPTS).map(text).collect::<Result<Vec<_>>>().map(|texts| texts.concat())
@@ -322,8 +322,8 @@ impl Worker {
         bail!("{case}: {why} ({MOST_UNTIMED} answers in a row)")
     }
 
-    /// One request of a scenario, whose prompt no other has and whose answer has a token. A prompt whose answer ends at once is left out,
-    /// as there is one now and then, of both builds; more of them are no accident.
+    /// One request of a scenario, whose prompt no other has and whose answer has a token. A prompt whose answer ends at once is skipped:
+    /// both builds have one now and then. More of them fail.
     fn ask_next(&mut self, scenario: usize) -> Result<RequestRecord> {
         loop {
             self.requests += 1;
@@ -341,9 +341,8 @@ impl Worker {
         }
     }
 
-    /// One request of a scenario, whose prompt is that of the level `number`, and that is answered, be it by nothing where nothing keeps the
-    /// model from ending at once. Under load, where failures are counted, one that is refused or cut beside the windows is sent again: a
-    /// server may lose some.
+    /// Sends one request of a scenario, with the prompt of the level `number`. Its answer may be empty, unless `ignore_eos` keeps the model
+    /// from ending at once. Under load failures are counted in the windows, so a request outside them that is refused or cut is sent again.
     fn ask(&mut self, scenario: usize, number: u64) -> Result<RequestRecord> {
         let mut left = if self.job.settings.users.is_some() { AGAIN } else { 0 };
         let plan = self.level(scenario, number)?;

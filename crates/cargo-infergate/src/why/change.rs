@@ -1,4 +1,4 @@
-//! Which functions changed, by how their time differs from block to block.
+//! Finds the functions whose time changed, by their differences in all blocks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,18 +11,18 @@ use infergate_receipts::{
     CalledFunction, Explained, ExplainedFrame, ExplainedFunction, MOST_CALLED, MOST_FRAMES, MOST_FUNCTIONS, Moved,
 };
 
-/// All functions together are named wrongly at most this often.
+/// The chance that any function is named wrongly.
 const LEVEL: f64 = 0.05;
-/// A function, or a frame, with less of the time is not looked at.
+/// The least share of the time of a function, or of a frame, that is reported.
 const LEAST_SHARE: f64 = 0.005;
-/// The least part of a function's change for which one that it calls is named.
+/// The least part of a function's change for which a function that it calls is named.
 const LEAST_OF_CHANGE: f64 = 0.2;
-/// The part of all time below one frame from which the frames around it are left out.
+/// If one frame has this part of all time below it, the frames around it are skipped.
 const NEARLY_ALL: f64 = 0.999;
 /// Threads work side by side where they take more processor time than passes, by this factor.
 const SIDE_BY_SIDE: f64 = 1.05;
 
-/// What the blocks show. `knows_changed`: it is known which functions changed.
+/// What the blocks show. `knows_changed`: the functions whose machine code changed are known.
 pub fn explained(id: Case, blocks: &[Pair], knows_changed: bool) -> Explained {
     let total = moved(blocks, Tally::iteration_ns).map(|(moved, _)| moved);
     let processor = |tally: &Tally| tally.record_ns() * tally.records as f64;
@@ -102,7 +102,7 @@ fn function(name: &Name, time: Moved, blocks: &[Pair], knows_changed: bool) -> E
         called.filter(|called| called.time.is_sure() && share(called) >= LEAST_OF_CHANGE).collect();
     called.sort_by(|a, b| share(b).total_cmp(&share(a)));
     called.truncate(MOST_CALLED);
-    // Of what is counted beside a function, what moved most in its direction.
+    // The part of a function's samples, of one kind, whose time moved most in the function's direction.
     let most_moved = |text: fn(&Part) -> Option<&Name>| {
         let change_ns = |part: &Part| {
             let ns = |tally: &Tally| tally.ns_of(name, part);
@@ -152,7 +152,8 @@ fn moved(blocks: &[Pair], of: impl Fn(&Tally) -> f64) -> Option<(Moved, f64)> {
     moved_of(&base, &head)
 }
 
-/// All stacks of a case as one tree, with the time of both sides: its frames, each before those that it calls; the first is the innermost that has nearly all of the time below it.
+/// All stacks of a case as one tree, with the time of both sides: its frames, each before those that it calls; the first is the innermost
+/// that has nearly all of the time below it.
 fn frames(blocks: &[Pair]) -> Vec<ExplainedFrame> {
     // The time of each frame, base's and head's, in each block.
     let mut nodes: BTreeMap<Vec<Name>, [Vec<f64>; 2]> = BTreeMap::new();

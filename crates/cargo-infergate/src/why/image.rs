@@ -1,4 +1,4 @@
-//! A program or library that code ran in: how its stack unwinds, and what its addresses are called.
+//! A program or library that code ran in: how its stack unwinds, and the functions at its addresses.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ pub struct Image {
     code: Vec<(u64, u64, u64)>,
     /// Functions by address, with their bytes and demangled names.
     functions: Vec<(u64, u64, Rc<str>)>,
-    /// What a function without a name is called.
+    /// The name for functions without one.
     unnamed: Rc<str>,
     /// Functions that may have changed, by name, and how.
     changed: Rc<HashMap<String, Change>>,
@@ -94,7 +94,7 @@ impl Image {
         })
     }
 
-    /// Whether it says what its functions are called.
+    /// Whether its functions have names.
     pub fn has_names(&self) -> bool {
         !self.functions.is_empty()
     }

@@ -1,4 +1,4 @@
-//! One process that was looked at: its records as frames.
+//! The frames of one profiled process.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use infergate_core::worker::ProfileModule;
 use super::image::{Frame, Image};
 use super::stacks::{Record, read};
 
-/// Frames of a stack that are followed.
+/// The most frames of a stack that are followed.
 const MOST_FRAMES: usize = 200;
 
 /// Programs and libraries by their path; `None` for a file that is none.
@@ -78,7 +78,7 @@ mod native {
     }
 }
 
-/// Where no worker is looked at, nothing is unwound.
+/// No worker is profiled here, so nothing is unwound.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod native {
     use super::{Loaded, Record};

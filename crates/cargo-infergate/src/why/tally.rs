@@ -10,18 +10,18 @@ use infergate_receipts::Moved;
 use super::image::{Change, Frame};
 use super::names::is_std;
 
-/// A function and what is counted to it.
+/// The name of a function.
 pub type Name = Rc<str>;
 
 /// What of a function's samples is counted.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     All,
-    /// Those in which this function ran, which it calls or is.
+    /// Samples in which this function ran: the function itself, or one that it calls.
     Ran(Name),
-    /// Those at this line.
+    /// Samples at this line.
     At(Rc<str>),
-    /// Those in which this function calls it.
+    /// Samples in which this function calls it.
     CalledBy(Name),
 }
 
@@ -75,9 +75,9 @@ impl Tally {
         }
     }
 
-    /// What the worker said of one turn.
+    /// Adds the worker's report of one turn.
     pub fn turn(&mut self, profile: &Profile, iterations: u64) {
-        // A worker may say anything.
+        // A worker may report anything.
         self.timed = self.timed.saturating_add(profile.timed);
         self.untimed = self.untimed.saturating_add(profile.untimed);
         self.processor_ns = self.processor_ns.saturating_add(profile.processor_ns);
@@ -107,7 +107,7 @@ impl Tally {
 /// A block: base, head.
 pub type Pair = (Tally, Tally);
 
-/// What a time did, with Student's interval over blocks, and the chance of as much where nothing did (two-sided).
+/// How a time changed, with Student's interval over blocks, and the two-sided p value of no change.
 pub fn moved_of(base: &[f64], head: &[f64]) -> Option<(Moved, f64)> {
     let changes: Vec<f64> = head.iter().zip(base).map(|(head, base)| head - base).collect();
     let (low_ns, high_ns) = student_interval(&changes, 0.025)?;
