@@ -1,8 +1,8 @@
 //! Both sides linked in one order, so that what did not change lies at the same address in both.
 //!
-//! Where a function starts decides how fast a short loop in it runs, and a linker moves all functions behind one that grew. Linked in one
+//! Where a function starts decides how fast a short loop in it runs, and a linker moves all functions after one that grew. Linked in one
 //! order, functions that are the same come first and lie at the same addresses in base and head: whatever placement costs them cancels in
-//! the ratio. What did change follows behind a filler. How fast it runs depends mostly on where it starts within the 64 bytes of a cache
+//! the ratio. Changed functions follow after a filler. How fast one runs depends mostly on where it starts within the 64 bytes of a cache
 //! line, so each side is linked once for each of [`PLACEMENTS`] starts; a block times all of them, or one drawn at random if processes load
 //! slowly or the budget is short.
 
@@ -53,7 +53,7 @@ fn object_of(pads: &[Pad]) -> Result<Vec<u8>, object::write::Error> {
     file.write()
 }
 
-/// What is linked for one side.
+/// The links of one side.
 pub struct LinkJob<'a> {
     pub linker: &'a Linker,
     /// Where each placement goes.
@@ -66,7 +66,7 @@ pub struct LinkJob<'a> {
 /// the same instructions, and how many base has.
 ///
 /// # Errors
-/// Why they cannot be laid out alike: no names of functions, a linker other than lld; and when it was cancelled.
+/// Why they cannot be laid out alike: no names of functions, a linker other than lld; the user ended the run.
 pub fn link(base: &LinkJob, head: &LinkJob, seed: u64) -> Result<(usize, usize)> {
     let [of_base, of_head] = both(|| base.linker.inputs(), || head.linker.inputs())?;
     let programs = [base.linker.built()?, head.linker.built()?];
@@ -107,7 +107,7 @@ fn all_symbols(program: &[u8]) -> Result<HashMap<&[u8], u64>> {
 /// Addresses at which both sides' constants and code can start.
 ///
 /// # Errors
-/// What is not for x86-64, or has constants behind its code.
+/// A program that is not for x86-64, or has constants after its code.
 fn section_addresses(programs: &[Vec<u8>; 2]) -> Result<(u64, u64)> {
     /// Room for what orders and pads add.
     const SPARE_BYTES: u64 = 64 << 10;
@@ -125,8 +125,8 @@ fn section_addresses(programs: &[Vec<u8>; 2]) -> Result<(u64, u64)> {
 }
 
 impl LinkJob<'_> {
-    /// The words of the linker's command with object files in which sections have a symbol to be placed by, and those sections that the
-    /// linker takes: it is tried once.
+    /// The arguments of the linker with object files in which sections have a symbol to be placed by, and the sections that the linker
+    /// takes, by a first link.
     fn sections<'s>(&self, inputs: &Inputs, code: &'s Linked) -> Result<(Vec<String>, Vec<Section<'s>>)> {
         let mut sections = layout::sections(code);
         let mut placed: HashMap<usize, Vec<(usize, String)>> = HashMap::new();
@@ -146,7 +146,7 @@ impl LinkJob<'_> {
                 words.push(word.clone());
                 continue;
             }
-            // Of an archive the linker takes the object files that it needs.
+            // The linker takes only the object files of an archive that it needs.
             let is_library = !word.ends_with(".o") && !in_whole_archive;
             words.extend(is_library.then(|| "-Wl,--start-lib".to_owned()));
             for (number, object) in (first..).zip(objects) {

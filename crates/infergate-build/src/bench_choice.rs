@@ -1,5 +1,5 @@
-//! Which bench targets a gate measures: those that are named, or all that may be criterion's or divan's by Cargo.toml. Each says itself whether
-//! it is a worker, once it is built and started.
+//! Chooses the bench targets that a gate measures: those that are named, or all that may be criterion's or divan's by Cargo.toml. Whether a
+//! target is a worker shows once it is built and started.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::workspace::{BenchTarget, MEMORY_TARGET};
 use infergate_core::printable::first_of;
 use infergate_core::worker::WorkerError;
 
-/// Names that a message has room for.
+/// The most names in a message.
 const MOST_NAMES: usize = 12;
 
 /// Why a bench target is skipped.
@@ -28,16 +28,16 @@ const ENGINE_IS_ALONE: &str = "an engine's bench target is gated alone; name oth
 #[derive(Default)]
 pub struct Chosen {
     pub benches: Vec<BenchTarget>,
-    /// Those that were selected and cannot be gated: a line for each reason.
+    /// The targets that were selected and cannot be gated: a line for each reason.
     pub skipped: Vec<String>,
-    /// They are criterion's or divan's: which cases there are is theirs to say.
+    /// They are criterion's or divan's, so they know their cases themselves.
     pub are_criterion_or_divan: bool,
-    /// What selected them; empty for one that is gated alone.
+    /// The globs that selected them; empty for one that is gated alone.
     patterns: Vec<WildMatch>,
 }
 
 impl Chosen {
-    /// One alone, of which nothing else is known.
+    /// A single target without a workspace.
     pub fn one(bench: BenchTarget) -> Self {
         Self { benches: vec![bench], ..Self::default() }
     }
@@ -101,7 +101,7 @@ pub fn choose(target: &BenchTarget, workspace: &Workspace) -> Result<Chosen> {
     Ok(chosen)
 }
 
-/// Those of `found` that a list of names and globs names.
+/// The targets of `found` that a list of names and globs selects.
 fn listed(patterns: &str, found: &[Found]) -> Result<Chosen> {
     let names: Vec<&str> = patterns.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
     ensure!(!names.is_empty(), "--bench-target: names no bench target; give a name or a glob such as '*'");
@@ -149,7 +149,7 @@ fn lines<'f>(skipped: impl Iterator<Item = (&'static str, &'f Found)>) -> Vec<St
     by_reason.into_iter().map(line).collect()
 }
 
-/// `parse; own (no 'harness = false' in Cargo.toml)`, those first that can be gated.
+/// `parse; own (no 'harness = false' in Cargo.toml)`: targets that can be gated come first.
 fn shown(mut found: Vec<&Found>) -> String {
     found.sort_by_key(|one| one.skipped.is_some());
     let name = |one: &&Found| match one.skipped {
@@ -159,8 +159,8 @@ fn shown(mut found: Vec<&Found>) -> String {
     first_of(&found.iter().map(name).collect::<Vec<_>>(), MOST_NAMES, "; ")
 }
 
-/// The package that is named, else the one around the current folder, else the workspace's. A root package is none that was meant if it has no
-/// bench that can be gated, or if a list or glob names them.
+/// The package that is named, else the one around the current folder, else all of the workspace. The root package is skipped if it has no
+/// bench, or if a list or glob names benches.
 fn selected<'w>(target: &BenchTarget, workspace: &'w Workspace) -> Vec<&'w Package> {
     let packages: Vec<&Package> = workspace.packages.iter().filter(|package| package.is_selected_by(target)).collect();
     let is_list = target.target.contains([',', '*', '?']);
@@ -172,13 +172,14 @@ fn selected<'w>(target: &BenchTarget, workspace: &'w Workspace) -> Vec<&'w Packa
     innermost(&packages).filter(is_meant).map_or_else(|| packages.clone(), |own| vec![own])
 }
 
-/// The package around the current folder. Below a root package lie others.
+/// The innermost package around the current folder: a root package has others below it.
 fn innermost<'p>(packages: &[&'p Package]) -> Option<&'p Package> {
     let around = packages.iter().filter(|package| package.is_around(Path::new(".")));
     around.max_by_key(|package| package.manifest_path.components().count()).copied()
 }
 
-/// A name is of a package if several have it, here or in the whole `workspace`: cargo could mean any.
+/// The bench targets of these packages. The package is added if several have that name, here or in the whole `workspace`: cargo could take
+/// any.
 fn of_packages(target: &BenchTarget, packages: &[&Package], workspace: &Workspace) -> Vec<Found> {
     let is_one_of_several = packages.len() > 1;
     let of_package = |package: &Package| -> Vec<Found> {
@@ -201,7 +202,7 @@ fn of_packages(target: &BenchTarget, packages: &[&Package], workspace: &Workspac
             let of_name = workspace.packages.iter().filter(|other| other.bench(&name).is_some());
             let is_named = is_one_of_several || of_name.count() > 1;
             let of = if is_named { Some(package.name.clone()) } else { target.package.clone() };
-            // Cargo refuses those that the package does not have.
+            // Cargo refuses features that the package does not have.
             let is_known = |feature: &&String| {
                 !is_one_of_several || feature.contains('/') || package.features.contains_key(*feature)
             };
@@ -221,7 +222,7 @@ pub fn remedy(target: &BenchTarget, here: &Workspace) -> String {
     if !names.is_empty() {
         return format!("name one with --bench-target: {}", first_of(&names, MOST_NAMES, ", "));
     }
-    // Those that git knows below this folder, which no workspace here need have.
+    // Packages that git knows below this folder: no workspace here need have them.
     let listed = git(Path::new("."), &["ls-files", "--", "*/Cargo.toml"]).unwrap_or_default();
     let below: Vec<&str> = listed.lines().filter_map(|line| line.strip_suffix("/Cargo.toml")).collect();
     let below = if below.is_empty() { String::new() } else { format!(": {}", first_of(&below, MOST_NAMES, ", ")) };

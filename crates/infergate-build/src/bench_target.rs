@@ -1,4 +1,4 @@
-//! One side's bench target: where it is built, and its executable, from cargo's own messages.
+//! One side's bench target: builds it, and finds its executable in cargo's messages.
 
 use std::env;
 use std::io::IsTerminal;
@@ -18,7 +18,7 @@ use super::run_captured::{self, Echo};
 use super::workspace::{BenchTarget, CRITERION, MEMORY_TARGET, Package, Workspace, is_infergate, is_plain};
 use super::{bench_choice, cargo_settings, checkout_folder, output, toolchain};
 
-/// What is built of both sides.
+/// What to build of both sides.
 #[derive(Debug, Clone)]
 pub struct BuildRequest {
     /// The bench target that is the worker.
@@ -35,7 +35,7 @@ pub struct Source {
     pub name: Option<String>,
     /// The package's folder in it.
     pub folder: PathBuf,
-    /// A checkout's own target folder.
+    /// A checkout's own target folder; `None` for the working tree.
     pub target: Option<PathBuf>,
     /// Build with exactly what its Cargo.lock says, and fail if that does not fit its manifests.
     pub locked: bool,
@@ -63,11 +63,11 @@ pub fn memory_worker(request: &BuildRequest, given: Option<PathBuf>) -> Result<O
     }
 }
 
-/// What stays of a build.
+/// What a build keeps.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum BuildOutput {
     Program,
-    /// What linking it again needs, too.
+    /// Also what linking it again needs.
     Objects,
 }
 
@@ -109,12 +109,13 @@ impl Source {
         if self.linker(&built).is_ok() {
             return Ok(built);
         }
-        // `cargo bench` built it, or what the linker's command names is gone. What is built anew can have other bytes: so before it is opened.
+        // `cargo bench` built it, or a file of the linker's command is missing. A new build can have other bytes, so it comes before the
+        // program is opened.
         checkout_folder::remove(&built.path)?;
         self.build_as(BuildOutput::Objects)
     }
 
-    /// How `built`, which is of this source, is linked again.
+    /// The linker command of `built`, which is of this source.
     ///
     /// # Errors
     /// As [`Linker::capture`].
@@ -158,7 +159,7 @@ impl Source {
         bail!("{what} does not build: {error}; the compiler's last lines are above{hint}")
     }
 
-    /// Those that one call builds with it: its package has them, and they ask for the same features.
+    /// Other targets built in the same cargo call: of the same package, with the same required features.
     fn together(&self) -> Vec<&str> {
         let [only] = self.packages()[..] else { return Vec::new() };
         let features = |name: &str| only.bench(name).map(|bench| &bench.required_features);
@@ -166,7 +167,7 @@ impl Source {
         self.bench.together.iter().map(String::as_str).filter(|other| features(other) == own).collect()
     }
 
-    /// The packages that it may be of.
+    /// The packages that may have it.
     fn packages(&self) -> Vec<&Package> {
         self.workspace.with_bench(&self.bench)
     }
@@ -189,26 +190,26 @@ impl Source {
         }
     }
 
-    /// Whether it can be no worker before criterion is replaced.
+    /// Whether criterion has to be replaced before it can be a worker.
     pub fn needs_replacement(&self) -> bool {
         self.workspace.depends_on(&self.bench, &is_plain) && !self.workspace.depends_on(&self.bench, &is_infergate)
     }
 
-    /// Cargo's messages on each package of it, which is built already.
+    /// Cargo's messages about all packages of this build, which is up to date.
     ///
     /// # Errors
-    /// When cargo does not start.
+    /// If cargo does not start.
     pub fn messages(&self) -> Result<Vec<Value>> {
         Ok(parsed(&run_captured::run(self.command(&[], BuildOutput::Objects)?, Echo::Nothing)?.stdout))
     }
 
-    /// Builds it once more, without its objects. If that fails: the compiler's first error.
+    /// Builds it again, without keeping its objects. If that fails: the compiler's first error.
     pub fn rebuild(&self) -> Result<Result<Program, String>> {
         let (built, stderr) = self.call_cargo(BuildOutput::Program, Echo::Nothing)?;
         Ok(built.ok_or_else(|| first_error(&stderr)))
     }
 
-    /// The executable, `None` if the build failed, and cargo's stderr. Another target of the same call that fails is no fault of this one.
+    /// The executable, `None` if the build failed, and cargo's stderr. If another target of the same call fails, this one is built alone.
     fn call_cargo(&self, kept: BuildOutput, echo: Echo) -> Result<(Option<Program>, String)> {
         let together = self.together();
         if !together.is_empty()
@@ -232,7 +233,7 @@ impl Source {
         Ok((Some(Program { features: self.bench.cargo_features().join(" "), variables, ..built }), stderr))
     }
 
-    /// cargo, which builds it and `together`.
+    /// The cargo call that builds it and `together`.
     fn command(&self, together: &[&str], kept: BuildOutput) -> Result<Command> {
         let Self { bench, target, .. } = self;
         let mut cargo = match &self.toolchain {
@@ -243,7 +244,7 @@ impl Source {
         cargo.args([bench.target.as_str()].iter().chain(together).flat_map(|target| ["--bench", target]));
         self.add_selection(&mut cargo);
         cargo.args(bench.profile.iter().flat_map(|profile| ["--profile", profile]));
-        // Variables cargo set for this process describe this process, and would make cargo build anew.
+        // Variables that cargo set for this process describe this process, and would make cargo build again.
         for (name, _) in env::vars_os() {
             let text = name.to_string_lossy();
             if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") || name == "OUT_DIR" {
@@ -257,7 +258,7 @@ impl Source {
         if self.locked {
             cargo.arg("--locked");
         }
-        // What cargo shows holds what macros and build scripts write.
+        // Cargo's output has that of macros and build scripts, too.
         let colour = std::io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none();
         cargo.args(["--color", if colour { "always" } else { "never" }]);
         if kept == BuildOutput::Objects {
@@ -267,7 +268,8 @@ impl Source {
     }
 
     /// Tells cargo the bench target's package and features: those that were requested and those that the target requires. Cargo resolves
-    /// features for all packages of one call together, so a bench target gets its own package's features only if that package alone is named.
+    /// features for all packages of one call together, so a bench target gets its own package's features only if that package alone is
+    /// named.
     fn add_selection(&self, cargo: &mut Command) {
         let packages = self.packages();
         let only = if let [only] = packages[..] { Some(only) } else { None };
@@ -286,7 +288,7 @@ impl Source {
     }
 }
 
-/// Among cargo's messages macros write what they want: a line that is no message is passed over.
+/// Cargo's messages. Lines that are not JSON are skipped: macros print between cargo's messages.
 fn parsed(stdout: &[u8]) -> Vec<Value> {
     stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
@@ -309,7 +311,7 @@ fn built(messages: &[Value], name: &str) -> Option<Program> {
     executable.map(|built| Program { libraries, programs, ..built })
 }
 
-/// Folders of libraries that a build script names within what cargo builds: those it lets a bench find, and no others.
+/// Folders of libraries that a build script names below cargo's target folder: cargo lets a bench find these, and no others.
 fn own_folders(script: &Value) -> impl Iterator<Item = PathBuf> {
     let all = script["out_dir"].as_str().and_then(|out| Path::new(out).ancestors().nth(3));
     let paths = script["linked_paths"].as_array().into_iter().flatten().filter_map(Value::as_str);

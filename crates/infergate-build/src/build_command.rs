@@ -1,4 +1,4 @@
-//! A command of somebody's own that builds a side, run in its folder.
+//! Runs the user's build command of a side in the side's folder.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -10,15 +10,15 @@ use super::run_captured::{self, Echo};
 use super::{cargo_settings, output, toolchain};
 use infergate_core::worker::ending;
 
-/// What stands in a word of a command for the side it is of, `base` or `head`.
+/// The placeholder for `base` or `head` in a command.
 const SIDE: &str = "{side}";
 
-/// The words of a command as they are for `side`.
+/// A command with the placeholder replaced by `side`.
 pub fn of_side(words: &[String], side: &str) -> Vec<String> {
     words.iter().map(|word| word.replace(SIDE, side)).collect()
 }
 
-/// Runs what builds a side, if anything does; `key` is the key that names it.
+/// Runs the build command; an empty one does nothing. `key` is its key in infergate.toml.
 pub fn run(build: &[String], folder: &Path, side: &str, key: &str) -> Result<()> {
     let build = of_side(build, side);
     let Some((program, arguments)) = build.split_first() else { return Ok(()) };
@@ -33,7 +33,7 @@ pub fn run(build: &[String], folder: &Path, side: &str, key: &str) -> Result<()>
     Ok(())
 }
 
-/// A name with a folder counts from the checkout; one without is looked for on the PATH.
+/// The path of a program. A name with a folder is relative to the checkout; one without is searched on the PATH.
 pub fn find(program: &str, folder: &Path) -> Option<PathBuf> {
     if Path::new(program).components().count() > 1 {
         let path = std::path::absolute(folder.join(program)).ok()?;

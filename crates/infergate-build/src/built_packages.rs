@@ -1,8 +1,8 @@
-//! What cargo built of other people's packages for base, copied for head if that has built nothing yet. A first gate then compiles candle
+//! Copies other people's packages that cargo built for base to head, if head has built nothing yet. A first gate then compiles candle
 //! once and not twice.
 //!
-//! Cargo itself decides what it takes of the copy: a package of another version, or with other features, flags, profile or
-//! compiler, has another hash there and is built. What lies in the repository is never copied, for cargo does not look into
+//! Cargo itself decides what it uses of the copy: a package of another version, or with other features, flags, profile or
+//! compiler, has another hash there and is built. Packages in the repository are never copied, because cargo does not look into
 //! vendored sources for changes.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,17 +14,17 @@ use serde_json::Value;
 
 use super::checkout_folder::{self, real};
 
-/// Where cargo keeps what it builds for a profile, each in a file or a folder that ends in its hash. By the last one it knows what is built,
-/// so that what is copied in part is built.
+/// The folders of a profile where cargo keeps what it builds, each in a file or a folder that ends in its hash. The last one tells cargo
+/// what is built, so it is copied last: a package that was copied in part is built again.
 const KEPT: [&str; 3] = ["deps", "build", FINGERPRINTS];
 const FINGERPRINTS: &str = ".fingerprint";
 const HASH_DIGITS: usize = 16;
 
-/// Copies what `messages` of cargo name of packages outside `repository` from one target folder into another: all of a profile whose folder is
-/// not there yet.
+/// Copies packages outside `repository` that `messages` of cargo name from one target folder into another: those of each profile whose
+/// folder is not there yet.
 ///
 /// # Errors
-/// What cannot be read or written.
+/// A file that cannot be read or written.
 pub fn copy(messages: &[Value], repository: &Path, from: &Path, into: &Path) -> Result<()> {
     for (profile, hashes) in hashes(messages, repository) {
         let Ok(below) = profile.strip_prefix(from) else { continue };
@@ -46,7 +46,7 @@ pub fn copy(messages: &[Value], repository: &Path, from: &Path, into: &Path) -> 
 
 /// The hashes of what was built of packages outside `repository`, by the folder of its profile.
 fn hashes(messages: &[Value], repository: &Path) -> BTreeMap<PathBuf, BTreeSet<String>> {
-    // A folder can be named with `..` or by a link, and what is taken for somebody else's is not built.
+    // A folder can be named with `..` or by a link. A package of the repository that was taken for another's would not be built.
     let repository = real(repository);
     let mut others = BTreeSet::new();
     let mut built: BTreeMap<PathBuf, BTreeSet<String>> = BTreeMap::new();

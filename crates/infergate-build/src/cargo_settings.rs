@@ -12,14 +12,14 @@ use toml::{Table, Value};
 
 use super::manifest::table;
 
-/// What cargo and rustup obey in a folder and in those above it.
+/// Files that cargo and rustup obey in a folder and in those above it.
 const OBEYED: [&str; 6] =
     [".cargo", ".cargo/config", ".cargo/config.toml", "rust-toolchain", "rust-toolchain.toml", "Cargo.toml"];
 
 /// Refuses a `folder` where cargo would obey another user: not this one, root, or the owner of `repository`.
 ///
 /// # Errors
-/// A file of another user; a repository that is gone.
+/// A file of another user; a repository that does not exist.
 pub fn ensure_own(folder: &Path, repository: &Path) -> Result<()> {
     match foreign(folder, &owners(repository)?) {
         Some(file) => anyhow::bail!("{}: belongs to another user, and cargo would obey it; remove it", file.display()),
@@ -27,17 +27,17 @@ pub fn ensure_own(folder: &Path, repository: &Path) -> Result<()> {
     }
 }
 
-/// Who may decide what is run here: root, this user, and the owner of `place`.
+/// The users who may decide what is run here: root, this user, and the owner of `place`.
 ///
 /// # Errors
-/// A place that is gone.
+/// A place that does not exist.
 pub fn owners(place: &Path) -> Result<[u32; 3]> {
     // SAFETY: takes nothing and cannot fail.
     let user = unsafe { libc::geteuid() };
     Ok([0, user, std::fs::metadata(place)?.uid()])
 }
 
-/// What cargo would obey in `folder` and has another owner than `own`.
+/// A file that cargo would obey in `folder` and that has another owner than `own`.
 fn foreign(folder: &Path, own: &[u32]) -> Option<PathBuf> {
     // Cargo goes up from where a link leads.
     let folder = super::checkout_folder::real(folder);
@@ -45,8 +45,8 @@ fn foreign(folder: &Path, own: &[u32]) -> Option<PathBuf> {
     obeyed.find(|file| file.symlink_metadata().is_ok_and(|found| !own.contains(&found.uid())))
 }
 
-/// The settings that hold for cargo in `folder`, with the folder that each counts paths from; what lies nearer goes first. A file that is
-/// no TOML is left out: cargo says so when it builds.
+/// The settings that hold for cargo in `folder`, nearest first, each with the folder that its paths are relative to. A file that is no TOML
+/// is skipped: cargo reports it when it builds.
 pub fn all(folder: &Path) -> impl Iterator<Item = (PathBuf, Table)> {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let above: Vec<PathBuf> = folder.ancestors().map(|above| above.join(".cargo")).collect();
@@ -63,15 +63,15 @@ pub fn file(place: &Path) -> Option<PathBuf> {
     ["config", "config.toml"].map(|name| place.join(name)).into_iter().find(|file| file.is_file())
 }
 
-/// Lets cargo put what it makes on its way into `folder`, which lies below `place`: one that its settings name would be both sides', and
-/// a program of one would be taken for the other's. Cargo reads a word in braces as a variable, and refuses those that it does not know.
+/// Sets cargo's build folder to `folder`, below `place`, so that both sides cannot share one: a program of one would be taken for the
+/// other's. Not if `place` has braces, in which cargo expects the name of a variable.
 pub fn keep_build_folder(cargo: &mut Command, place: &Path, folder: impl AsRef<OsStr>) {
     if !place.to_string_lossy().contains(['{', '}']) {
         cargo.env("CARGO_BUILD_BUILD_DIR", folder);
     }
 }
 
-/// The program that cargo, run in `folder`, starts in the compiler's place.
+/// The wrapper that cargo, run in `folder`, starts in place of the compiler.
 pub fn rustc_wrapper(folder: &Path) -> Option<OsString> {
     let here = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let variables = ["RUSTC_WRAPPER", "CARGO_BUILD_RUSTC_WRAPPER"].into_iter().filter_map(env::var_os);
@@ -80,7 +80,7 @@ pub fn rustc_wrapper(folder: &Path) -> Option<OsString> {
     });
     let mut found = variables.map(|wrapper| (here.clone(), wrapper)).chain(settings);
     let (place, wrapper) = found.next().filter(|(_, wrapper)| !wrapper.is_empty())?;
-    // Cargo starts the compiler in other folders than this one.
+    // Cargo starts the compiler in other folders, too.
     Some(if wrapper.to_string_lossy().contains('/') { place.join(wrapper).into() } else { wrapper })
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The folder lies outside the repository: below it, cargo would join the repository's `.cargo/config.toml` to the revision's
 //! own, and head's compiler flags would leak into base. It is kept and used again, so that an unchanged revision is not built
-//! anew. Paths of different length change no code: two checkouts of one commit gave the same bytes of code and constants.
+//! again. Paths of different length change no code: two checkouts of one commit gave the same bytes of code and constants.
 
 use std::cell::{Cell, OnceCell};
 use std::env;
@@ -30,7 +30,7 @@ use infergate_core::worker::{Program, WorkerError};
 pub enum Slot {
     /// What is compared with.
     Base,
-    /// The same with the benches of one package of head laid over it. Others are built of base's own files.
+    /// Base with head's benches copied over, those of one package. Benches of other packages are built in `Base`.
     WithHeadsBenches,
     /// A step of a bisection.
     Step,
@@ -61,23 +61,23 @@ impl Slot {
 pub struct Checkout {
     /// Its files.
     pub files: PathBuf,
-    /// What it builds. Checkouts of one commit can share it: to cargo, a package in another folder is another package.
+    /// Its target folder. Checkouts of one commit can share it: to cargo, a package in another folder is another package.
     pub(super) target: PathBuf,
-    /// The folder below it that is the current one below the repository's root.
+    /// Current folder relative to the root.
     prefix: PathBuf,
     /// As it was named.
     pub revision: String,
     /// Its commit, in full.
     pub commit: String,
-    /// The repository that it is of.
+    /// The root of the working tree.
     pub(super) repository: PathBuf,
     /// Another toolchain of rustup than its own.
     pub toolchain: Option<String>,
-    /// What was changed in its files or for its build: `--swap rayon=1.11.0`.
+    /// The change of its files or its build: `--swap rayon=1.11.0`.
     pub change: Option<String>,
     /// Whether it has files of the working tree that no commit has.
     dirty: bool,
-    /// Its packages, as they were when they were first asked for.
+    /// Its packages, as they were when they were first loaded.
     pub(super) workspace: OnceCell<Arc<Workspace>>,
     /// Whether criterion is replaced in its manifests.
     is_replaced: Cell<bool>,
@@ -85,11 +85,11 @@ pub struct Checkout {
 }
 
 impl Checkout {
-    /// Checks out `revision` with what its benches need besides; the working tree is not touched.
+    /// Checks out `revision`, and links what `[bench] carry` names into it; the working tree is not touched.
     ///
     /// # Errors
-    /// Outside git, for an unknown revision, a submodule with changes, another gate that uses the same folder now, or
-    /// what `[bench] carry` names and is not there.
+    /// Outside git; an unknown revision; a submodule with changes; another gate that uses the same folder now; a path of `[bench] carry`
+    /// that does not exist.
     pub fn of(revision: &str, slot: Slot, request: &BuildRequest) -> Result<Self> {
         let checkout = Self::bare(revision, slot, request)?;
         checkout.prepare(request)?;
@@ -147,7 +147,7 @@ impl Checkout {
         Ok(checkout)
     }
 
-    /// The packages around the current folder as it is in this checkout.
+    /// The packages around the current folder, in this checkout.
     ///
     /// # Errors
     /// As [`folder`](Self::folder) and [`Workspace::load`].
@@ -159,10 +159,10 @@ impl Checkout {
         Ok(self.workspace.get_or_init(|| loaded).clone())
     }
 
-    /// Takes `lock_file`, if this checkout has none: a repository can leave it out of git.
+    /// Copies `lock_file`, if this checkout has none: a repository may ignore it.
     ///
     /// # Errors
-    /// One that cannot be copied.
+    /// A file that cannot be copied.
     pub fn take_lock_file(&self, lock_file: &Path) -> Result<()> {
         let to = self.workspace()?.lock_file();
         if lock_file.is_file() && to.symlink_metadata().is_err() {
@@ -174,7 +174,7 @@ impl Checkout {
     /// Turns this checkout to another commit.
     ///
     /// # Errors
-    /// When git cannot; the working tree is not touched.
+    /// As [`of`](Self::of). The working tree is not touched.
     pub fn turn_to(&mut self, commit: &str, request: &BuildRequest) -> Result<()> {
         commit.clone_into(&mut self.commit);
         commit.clone_into(&mut self.revision);
@@ -183,7 +183,7 @@ impl Checkout {
         self.prepare(request)
     }
 
-    /// Lays into this checkout what lies outside it and what `[bench]` carries.
+    /// Makes paths out of the repository absolute, and links what `[bench] carry` names.
     fn prepare(&self, request: &BuildRequest) -> Result<()> {
         outside_paths::make_absolute(&self.files, &self.repository)?;
         carried::link_into(&request.bench.carry, &self.repository.join(&self.prefix), &self.folder()?, &self.revision)
@@ -197,8 +197,8 @@ impl Checkout {
         submodules::fetch(&self.files, &self.repository, &self.revision)
     }
 
-    /// If `to` has built nothing in its profile yet, copies for it what was built of other packages for this checkout. What cannot be copied is
-    /// built.
+    /// If `to` has built nothing in its profile yet, copies other people's packages that were built for this checkout to it. If that fails,
+    /// they are built again.
     pub fn share_built_packages(&self, request: &BuildRequest, to: &Source) {
         let into = to.target_folder();
         let profile = request.bench.profile.as_deref().filter(|name| *name != "bench").unwrap_or("release");
@@ -212,8 +212,8 @@ impl Checkout {
         }
     }
 
-    /// Builds the bench target of this revision with its own flags and toolchain. In one of plain criterion, and if `replace` says so,
-    /// criterion is replaced.
+    /// Builds the bench target of this revision with its own flags and toolchain. Replaces criterion if `replace`, or if the target uses
+    /// plain criterion and could be no worker otherwise.
     ///
     /// # Errors
     /// As [`Source::build`]; a manifest that cannot be edited; what cargo cannot resolve.
@@ -224,7 +224,7 @@ impl Checkout {
             self.is_replaced.set(true);
         }
         let built = source.build()?;
-        // Benches keep files in `target`, which cargo makes in a working tree; what is built of this checkout lies beside it.
+        // Benches keep files in `target`, which cargo makes in a working tree; this checkout is built in a folder outside its files.
         let folder = source.workspace.root.join("target");
         if folder.starts_with(checkout_folder::real(&self.files)) && folder.symlink_metadata().is_err() {
             checkout_folder::make(&folder)?;
@@ -242,15 +242,15 @@ impl Checkout {
         Ok(different.map(|what| format!("dependencies differ{unlocked}: {what}")))
     }
 
-    /// Whether the revision itself holds the Cargo.lock. One that cargo wrote is not in git.
+    /// Whether the Cargo.lock is the revision's own. One that cargo wrote is not in git.
     fn has_lock_file(&self) -> Result<bool> {
         Ok(!git(&self.workspace()?.root, &["ls-files", "--", "Cargo.lock"])?.is_empty())
     }
 
-    /// The current folder as it is in this checkout.
+    /// The current folder, in this checkout.
     ///
     /// # Errors
-    /// When the revision has no such folder.
+    /// If the revision has no such folder.
     pub fn folder(&self) -> Result<PathBuf> {
         let folder = self.files.join(&self.prefix);
         if !folder.is_dir() {
@@ -262,7 +262,7 @@ impl Checkout {
         Ok(folder)
     }
 
-    /// Where cargo builds it, and how.
+    /// Where and how cargo builds it.
     ///
     /// # Errors
     /// As [`workspace`](Self::workspace).
@@ -299,7 +299,7 @@ impl Checkout {
     }
 }
 
-/// Where this repository's checkouts and their builds are kept.
+/// The folder of this repository's checkouts and their builds.
 fn folder(repository: &Path, request: &BuildRequest) -> Result<PathBuf> {
     if let Some(folder) = &request.base_folder {
         return std::path::absolute(folder).with_context(|| format!("{}: no usable folder", folder.display()));

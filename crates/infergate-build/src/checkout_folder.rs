@@ -1,4 +1,4 @@
-//! The folder that a checkout is kept in: where files may be deleted, and where not.
+//! The folder of a checkout: where files may be deleted, and where not.
 //!
 //! A base folder can come from `infergate.toml`, which a pull request changes. So nothing is deleted below a folder that was
 //! not made for it, and a mark in the folder says that it was.
@@ -18,7 +18,8 @@ const MARK: &str = "INFERGATE_CHECKOUT.txt";
 const TEXT: &str = "infergate keeps a git revision in `tree` and its build in `target`, and overwrites both.\n\
                     The folder can be removed.\n";
 
-/// Makes `folder` if it is missing, and marks it. A folder without the mark is used only if it is empty or `is_default_place`: in the cache.
+/// Makes `folder` if it is missing, and marks it. A folder without the mark is used only if it is empty or `is_default_place`: in the
+/// cache.
 pub fn claim(folder: &Path, is_default_place: bool) -> Result<()> {
     let cannot =
         || format!("{}: cannot be made; name a folder that can be written with --base-folder", folder.display());
@@ -41,22 +42,22 @@ pub fn claim(folder: &Path, is_default_place: bool) -> Result<()> {
     fs::write(&mark, TEXT).with_context(cannot)
 }
 
-/// Makes `folder` where it is missing, with the folders above it.
+/// Makes `folder` if it is missing, with the folders above it.
 pub fn make(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("{}: cannot be made", folder.display()))
 }
 
-/// `path` without links; as it is where it leads nowhere.
+/// `path` without links; unchanged if it leads nowhere.
 pub fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// Checks out `commit` of `repository` in its worktree `files`, which is made where it is missing. What git ignores stays, as in a working
-/// tree: what build scripts made among the sources, and what other commands built. But where the revision has no Cargo.lock, cargo chooses
-/// dependencies anew.
+/// Checks out `commit` of `repository` in its worktree `files`, which is made if it is missing. Files that git ignores stay, as in a
+/// working tree: those that build scripts made among the sources, and those that other commands built. But an ignored Cargo.lock is
+/// removed, so that cargo chooses dependencies again.
 ///
 /// # Errors
-/// When git cannot. `files` may be gone then.
+/// Git's. `files` may be missing then.
 pub fn checkout_in_place(files: &Path, repository: &Path, commit: &str) -> Result<()> {
     let check_out = || {
         git(files, &["checkout", "--quiet", "--detach", "--force", commit])?;
@@ -64,12 +65,12 @@ pub fn checkout_in_place(files: &Path, repository: &Path, commit: &str) -> Resul
         let ignored = ["ls-files", "--others", "--ignored", "--exclude-standard", "--", "Cargo.lock", "*/Cargo.lock"];
         git(files, &ignored)?.lines().try_for_each(|lock| remove(&files.join(lock)))
     };
-    // The top of a worktree and no link to elsewhere: git may change and delete what is in it.
+    // It is the root of a worktree and no link to elsewhere: git may change and delete its files.
     let is_worktree = !files.is_symlink() && root(files).is_ok_and(|root| real(&root) == real(files));
     if is_worktree && check_out().is_ok() {
         return Ok(());
     }
-    // What a killed run or a moved repository left behind.
+    // After a killed run, or if the repository was moved.
     let connect = || connect(files, repository, commit).and_then(|()| check_out());
     connect().or_else(|_| {
         remove(files)?;
@@ -77,9 +78,9 @@ pub fn checkout_in_place(files: &Path, repository: &Path, commit: &str) -> Resul
     })
 }
 
-/// Makes `files` a worktree of `repository` at `commit`, without checking it out. Files that are there stay: those of a checkout of another
-/// clone, as a CI has them that restores this folder for each run. What git finds to be as `commit` has it keeps its time, so that cargo
-/// builds nothing of it anew.
+/// Makes `files` a worktree of `repository` at `commit`, without checking it out. Files that are there stay, such as those of a CI that
+/// restores this folder for each run from the checkout of another clone. A file that is as `commit` has it keeps its time, so that cargo
+/// does not build it again.
 fn connect(files: &Path, repository: &Path, commit: &str) -> Result<()> {
     let aside = files.with_extension("aside");
     remove(&aside)?;
@@ -100,13 +101,14 @@ fn connect(files: &Path, repository: &Path, commit: &str) -> Result<()> {
         fs::remove_dir(files)?;
         fs::rename(aside, files)?;
         git(files, &["read-tree", commit])?;
-        // Its exit code says whether files differ, which is no failure here.
+        // It fails if files differ, which is no error here.
         let _ = git(files, &["update-index", "-q", "--refresh"]);
     }
     Ok(())
 }
 
-/// Removes a file, or a folder and all below it; a link to elsewhere is removed itself. An interrupted git is no reason to remove anything.
+/// Removes a file, or a folder and all below it; a link is removed itself. Nothing once the user ended the run: the error that led here may
+/// come from an interrupted git.
 pub fn remove(place: &Path) -> Result<()> {
     progress::ensure_not_cancelled()?;
     let removed = match place.symlink_metadata() {
@@ -117,7 +119,7 @@ pub fn remove(place: &Path) -> Result<()> {
     removed.with_context(|| format!("{}: cannot be removed", place.display()))
 }
 
-/// The place of `name` below `folder`, a folder of a checkout, with the folders above it.
+/// The path of `name` below `folder`, a folder of a checkout. Makes the folders above it.
 ///
 /// # Errors
 /// A link among the revision's files, which can lead out of the checkout; a folder that cannot be made.
@@ -129,8 +131,8 @@ pub fn place(folder: &Path, name: &Path) -> Result<PathBuf> {
     Ok(place)
 }
 
-/// Copies what lies at `from` to the place `name` below `folder`: a file, or a folder with all below it. A link stays a link, for it can lead
-/// to a folder above itself. `with_time`: a file keeps the time of its last change, by which cargo knows what is older than what it needs.
+/// Copies a file, or a folder with all below it, from `from` to the path `name` below `folder`. A link stays a link, because it can lead to
+/// a folder above itself. `with_time`: a file keeps the time of its last change, by which cargo decides what to build again.
 pub fn copy(from: &Path, folder: &Path, name: &Path, with_time: bool) -> Result<()> {
     let cannot = || format!("{}: cannot be copied to {}", from.display(), folder.display());
     let found = from.symlink_metadata().with_context(cannot)?;
@@ -156,8 +158,8 @@ pub fn copy(from: &Path, folder: &Path, name: &Path, with_time: bool) -> Result<
     Ok(())
 }
 
-/// Writes a file of the checkout `files`. A folder in it can be a link to anywhere: there nothing is written, and neither is a link
-/// followed that is the file itself.
+/// Writes a file of the checkout `files`. Does not follow a link: neither a folder of the checkout that leads out of it, nor the file
+/// itself.
 pub fn write(files: &Path, file: &Path, text: &str) -> Result<()> {
     let folder = file.parent().and_then(|folder| fs::canonicalize(folder).ok());
     let inside = fs::canonicalize(files).is_ok_and(|files| folder.is_some_and(|folder| folder.starts_with(files)));
@@ -165,15 +167,15 @@ pub fn write(files: &Path, file: &Path, text: &str) -> Result<()> {
     write_text(file, text)
 }
 
-/// Holds the folder for one gate.
+/// Locks the folder for one gate.
 ///
 /// # Errors
-/// Where another gate has it, or the lock cannot be written.
+/// If another gate has it, or the lock cannot be written.
 pub fn lock(folder: &Path) -> Result<File> {
     let path = folder.join("lock");
-    // A base folder can come from infergate.toml, and what lies in it from the repository.
+    // A base folder can come from infergate.toml, and the files in it from the repository.
     let file = infergate_core::lock::open(&path).with_context(|| format!("{}: cannot be written", path.display()))?;
-    // On a file system without locks two gates at once would have to be told apart by their user.
+    // On a file system without locks the user must not run two gates at once.
     ensure!(
         !matches!(file.try_lock(), Err(TryLockError::WouldBlock)),
         "{}: another gate uses it now; wait, or name another with --base-folder",

@@ -13,14 +13,14 @@ use super::{bench_choice, heads_benches};
 use crate::bench_target::BuildRequest;
 use infergate_core::worker::WorkerError;
 
-/// Each is made once, by its slot: who edits meanwhile changes none of them.
+/// Checkouts by slot. Created once per slot, so later edits do not affect them.
 #[derive(Default)]
 pub struct Checkouts {
     made: RefCell<BTreeMap<String, Rc<Checkout>>>,
 }
 
 impl Checkouts {
-    /// The one of a slot, by `make` where it is not there yet.
+    /// The checkout of a slot, made by `make` if it is not there yet.
     ///
     /// # Errors
     /// Those of `make`.
@@ -47,8 +47,8 @@ impl Checkouts {
         self.get(Slot::Base, request, || Checkout::of(revision, Slot::Base, request))
     }
 
-    /// Checks out base. If it has no such bench target, those of the working tree's package are laid over a checkout of its own, and a
-    /// sentence for the verdict says so.
+    /// Checks out base. If it has no such bench target, copies those of the working tree's package over a separate checkout of base, and
+    /// gives a sentence about it for the verdict.
     ///
     /// # Errors
     /// As [`Checkout::of`]; [`NotComparable`](WorkerError::NotComparable) if the working tree has none either, or its own do not fit base.

@@ -1,7 +1,7 @@
-//! What changed between two programs: nothing, or a list of functions. The gate asks before it times anything, which takes seconds.
+//! What changed between two programs: nothing, or a list of functions. The gate finds out before it times anything, which takes seconds.
 //!
-//! It compares what each linker was given. What cannot be read counts as changed, because a regression in code that is called the same would
-//! pass. Only the line of a panic may differ, where the source's line did not change.
+//! It compares the inputs of both linkers. Code that cannot be read counts as changed, because a regression in code with the same name
+//! would pass. Only the line of a panic may differ, if the source's line did not change.
 
 mod changed;
 pub mod linked;
@@ -33,16 +33,16 @@ pub fn parse(file: &[u8]) -> Result<ElfFile64<'_, LittleEndian>> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Comparison {
-    /// They were linked of the same, in the same way.
+    /// Same inputs, same link.
     Same,
-    /// They were not. In what they differ; `None` of programs that were given.
+    /// How they differ; `None` for programs that were not built here.
     Differ(Option<Changed>),
 }
 
-/// Compares two programs by what they were linked of.
+/// Compares two programs by their linkers' inputs.
 ///
 /// # Errors
-/// Why that cannot be: files that are gone, another format, libraries beside the program.
+/// Files that are missing or of another format, names of functions that were removed, or libraries next to the program.
 pub fn compare(base: &Linker, head: &Linker) -> Result<Comparison> {
     let [base_inputs, head_inputs] = both(|| base.inputs(), || head.inputs())?;
     let programs = [base.built()?, head.built()?];
@@ -61,16 +61,16 @@ pub fn compare(base: &Linker, head: &Linker) -> Result<Comparison> {
     Ok(Comparison::Differ(Some(changed)))
 }
 
-/// Reads what each linker was given, and which of it is in the program.
+/// Reads the inputs of both linkers, and which of them are in the programs.
 ///
 /// # Errors
-/// What cannot be read.
+/// A file that cannot be read.
 pub fn sides<'data>(
     [base, head]: [&'data Inputs; 2],
     [base_program, head_program]: &'data [Vec<u8>; 2],
 ) -> Result<[Linked<'data>; 2]> {
     let mut sources: HashMap<String, HashMap<usize, usize>> = HashMap::new();
-    // A line that did change keeps its number.
+    // A line that changed keeps its number.
     let mut in_head = |source: &str, line: usize| {
         let unchanged = || unchanged_lines([&base.root, &head.root], source).unwrap_or_default();
         sources.entry(source.to_owned()).or_insert_with(unchanged).get(&line).copied().unwrap_or(line)
@@ -80,7 +80,8 @@ pub fn sides<'data>(
     Ok(match_units(units, [addresses(base_program)?, addresses(head_program)?]))
 }
 
-/// Whether two executables or libraries load the same bytes at the same places; false for anything but ELF: a script's bytes do not say what it runs.
+/// Whether two executables or libraries load the same bytes at the same places; false for anything but ELF: a script's bytes do not say
+/// what it runs.
 pub fn loads_same_bytes(base: &[u8], head: &[u8]) -> bool {
     let loaded = |bytes| {
         let file = parse(bytes).ok()?;

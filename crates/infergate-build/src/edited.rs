@@ -7,16 +7,16 @@ use anyhow::Result;
 
 use super::git::git;
 
-/// What git puts behind the place of a change: the line before it with a function's name.
+/// The lines that git shows with the place of a change: the nearest line before it that has a function's name.
 const FUNCTION_LINES: &str = "diff.default.xfuncname=^([^/]*fn[ \t]+[a-zA-Z0-9_]+.*)$";
 
-/// Names of functions without what they lie in.
+/// Names of functions, without the names of their modules and types.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Edited(BTreeSet<String>);
 
 impl Edited {
-    /// What changed in the Rust files of a repository from the revision `from` to the commit `to`, or to the working tree: the functions
-    /// that changed lines begin, and those that they lie in.
+    /// The functions edited in the Rust files of a repository from the revision `from` to the commit `to`, or to the working tree: those
+    /// that begin in a changed line, and those that changed lines lie in.
     pub fn between(folder: &Path, from: &str, to: Option<&str>) -> Result<Self> {
         let mut words = vec!["-c", FUNCTION_LINES, "diff", "--unified=0", "--no-color", "--no-ext-diff"];
         words.extend(["--no-textconv", "--no-renames", "--end-of-options", from]);
@@ -40,7 +40,7 @@ impl Edited {
         Ok(Self(names.into_iter().map(str::to_owned).collect()))
     }
 
-    /// Whether a function of this name, without what it lies in, is one of them.
+    /// Whether a function of this name, without its module or type, is one of them.
     pub fn has(&self, name: &str) -> bool {
         self.0.contains(name)
     }

@@ -1,4 +1,4 @@
-//! git: one command, one answer.
+//! Calls of git.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,7 +32,7 @@ fn run(mut git: Command, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim_end_matches(['\n', '\r']).to_owned())
 }
 
-/// The first error of git's stderr, which is the reason, and its last line, which is what came of it or what to do.
+/// The first error in git's stderr, which is the reason, and its last line, which is the result or a remedy.
 fn reason(stderr: &str) -> String {
     let is_error = |line: &&str| line.starts_with("fatal: ") || line.starts_with("error: ");
     let plain = |line: &str| {
@@ -54,12 +54,12 @@ pub fn root(folder: &Path) -> Result<PathBuf> {
     git(folder, &["rev-parse", "--show-toplevel"]).map(PathBuf::from)
 }
 
-/// Where `folder` lies below that root, with a `/` at its end; empty for the root itself.
+/// The path of `folder` relative to that root, with a `/` at its end; empty for the root itself.
 pub fn prefix(folder: &Path) -> Result<String> {
     git(folder, &["rev-parse", "--show-prefix"])
 }
 
-/// The text of the file `path`, counted from the root, as `commit` has it, without its last line's end; `None` where it has none.
+/// The text of the file `path`, relative to the root, in `commit`, without its last line's end; `None` if it has no such file.
 pub fn file_of(folder: &Path, commit: &str, path: &str) -> Result<Option<String>> {
     // `100644 blob ID<tab>PATH`; a link has another mode.
     let entry = git(folder, &["ls-tree", "--full-tree", commit, "--", &format!(":(literal){path}")])?;
@@ -70,7 +70,7 @@ pub fn file_of(folder: &Path, commit: &str, path: &str) -> Result<Option<String>
     git(folder, &["cat-file", "blob", &format!("{commit}:{path}")]).map(Some)
 }
 
-/// The commit checked out in `folder`, and whether its tracked files were changed; `None` where that is not known.
+/// The commit checked out in `folder`, and whether its tracked files were changed; `None` if that is unknown.
 pub fn checked_out(folder: &Path) -> (Option<String>, Option<bool>) {
     commit_by(|arguments| git(folder, arguments).ok())
 }
@@ -85,8 +85,8 @@ pub fn commit_of(folder: &Path, revision: &str) -> Result<String> {
     })
 }
 
-/// Makes `folder` where it is missing, and lets git ignore one that is made here: what a gate writes there is no change that the next one has
-/// to look at.
+/// Makes `folder` if it is missing, and has git ignore it then: files that a gate writes there are no change that the next gate has to look
+/// at.
 pub fn make_ignored(folder: &Path) -> Result<()> {
     if folder.is_dir() {
         return Ok(());
@@ -96,17 +96,17 @@ pub fn make_ignored(folder: &Path) -> Result<()> {
     if folder.is_dir() { Ok(()) } else { made }
 }
 
-/// The files that differ from HEAD, staged or not, and those that git does not know and does not ignore, counted from the root.
+/// The files that differ from HEAD, staged or not, and those that git does not know and does not ignore, relative to the root.
 pub fn uncommitted(folder: &Path) -> Result<Vec<String>> {
     let text = git(folder, &["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"])?;
     // `XY PATH` each.
     Ok(text.split('\0').filter_map(|entry| entry.get(3..)).map(str::to_owned).collect())
 }
 
-/// A submodule whose files were changed, or that is at another commit than the one that is committed: its checkout elsewhere would not
-/// have them. Files that it does not know, as builds leave them, are no change of it.
+/// A submodule whose files were changed, or that is at another commit than HEAD has: a checkout elsewhere would lack that. Files that it
+/// does not know, such as those of builds, are no change.
 pub fn dirty_submodule(folder: &Path) -> Result<Option<String>> {
-    // One that is missing is missing in a checkout, too.
+    // A submodule that is missing is missing in a checkout, too.
     let changed = git(folder, &["diff-index", "--diff-filter=d", "--ignore-submodules=untracked", "HEAD"])?;
     // `:160000 160000 ID ID M<tab>PATH`, where 160000 is a submodule's mode.
     let is_submodule = |line: &&str| line.get(..14).is_some_and(|modes| modes.contains("160000"));

@@ -1,8 +1,8 @@
-//! Head's benches over base's sources: if base has no such bench target yet, the change that adds it can be gated all the same.
+//! Copies head's benches over base's sources: if base has no such bench target yet, the change that adds it can be gated all the same.
 //!
 //! Base gets head's bench files, `[[bench]]` tables and development dependencies, and keeps its own sources, other dependencies and
-//! Cargo.lock, to which packages are added that only the benches need. What base has may come in no other version: what head upgrades would
-//! hide in base.
+//! Cargo.lock, to which packages are added that only the benches need. No package of base may change its version, or head's upgrade would
+//! hide.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,7 +18,7 @@ use super::outside_paths;
 use super::workspace::{Package, Workspace};
 use infergate_core::worker::WorkerError;
 
-/// Lays the benches of `head`'s package `own` over the same package of the checkout `base`.
+/// Copies the benches of `head`'s package `own` over the same package of the checkout `base`.
 ///
 /// # Errors
 /// [`WorkerError::NotComparable`] if base lacks the package, or they do not fit it; a file that cannot be read or written.
@@ -39,7 +39,7 @@ pub fn overlay_benches(own: &Package, head: &Workspace, base: &Checkout) -> Resu
         checkout_folder::copy(&own.folder().join(name), &folder, name, false)?;
     }
     edit(&base.files, &folder.join("Cargo.toml"), |manifest| take_benches(manifest, &table(&own.manifest_path)?))?;
-    // What members inherit.
+    // Dependencies that members inherit from the workspace.
     let of_head = table(&head.manifest())?;
     let shared = of_head.get("workspace").and_then(|workspace| workspace.get("dependencies")?.as_table());
     if let Some(shared) = shared {
@@ -61,7 +61,7 @@ pub fn overlay_benches(own: &Package, head: &Workspace, base: &Checkout) -> Resu
     not_comparable(&format!("head's benches need another version of {name} than base's Cargo.lock has"))
 }
 
-/// The files of a package's benches, counted from its folder: all of `benches`, and each that lies elsewhere.
+/// The files of a package's benches, relative to its folder: all of `benches`, and each that lies elsewhere.
 fn bench_files(own: &Package) -> Result<BTreeSet<&Path>> {
     own.benches()
         .map(|bench| match bench.src_path.strip_prefix(own.folder()) {
@@ -77,7 +77,7 @@ fn take_benches(base: &mut Table, head: &Table) -> Result<()> {
     let features = entry(base, "features")?.clone();
     let mut benches = head.get("bench").and_then(Toml::as_array).cloned().unwrap_or_default();
     for bench in benches.iter_mut().filter_map(Toml::as_table_mut) {
-        // Cargo refuses those that base does not have.
+        // Cargo refuses features that base does not have.
         if let Some(required) = bench.get_mut("required-features").and_then(Toml::as_array_mut) {
             required.retain(|feature| feature.as_str().is_some_and(|feature| features.contains_key(feature)));
         }
@@ -94,12 +94,12 @@ fn take_benches(base: &mut Table, head: &Table) -> Result<()> {
     Ok(())
 }
 
-/// Adds head's locked packages to base's Cargo.lock that it does not know. Cargo leaves out what nobody needs.
+/// Adds locked packages of head that base's Cargo.lock lacks. Cargo drops those that nobody needs.
 fn add_packages(head: &Path, base: &Path, checkout: &Checkout) -> Result<()> {
     if !head.is_file() {
         return Ok(());
     }
-    // Of a git dependency base keeps the commit that it has: with two of them cargo would take either.
+    // Base keeps its commit of a git dependency: with two of them cargo would take either.
     let key = |package: &Toml| {
         let fields = ["name", "version", "source"].map(|name| field(package, name).unwrap_or_default());
         fields.map(|field| field.split('#').next().map(str::to_owned))

@@ -1,5 +1,4 @@
-//! From a revision, a swapped dependency or a toolchain to programs that can be started, laid out alike: checkouts beside the working
-//! tree, what is laid over them, and cargo as it is called in them.
+//! From a revision, dependency or toolchain to runnable programs with the same code layout: checkouts, edits to them, cargo calls.
 
 // Only the command links it.
 #![allow(missing_docs)]

@@ -1,4 +1,4 @@
-//! A checkout's `Cargo.lock`: which dependencies two are built with, and cargo's own changes of it.
+//! Compares two `Cargo.lock`, and has cargo update one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,10 +11,10 @@ use super::git::short;
 use super::manifest::table;
 use super::{run_captured, toolchain};
 
-/// As many differences are named; the others are counted.
+/// The most differences that are named; the others are counted.
 const NAMED: usize = 8;
 
-/// How the dependencies in head's lock file differ from those in base's, in one sentence; `None` when they do not.
+/// How the dependencies in head's lock file differ from those in base's, in one sentence; `None` if they do not.
 pub fn difference(base: &Path, head: &Path) -> Result<Option<String>> {
     let texts = |lock: &Path| -> Result<BTreeMap<String, String>> {
         let all = versions(lock)?.into_iter();
@@ -23,7 +23,7 @@ pub fn difference(base: &Path, head: &Path) -> Result<Option<String>> {
     Ok(differences(&texts(base)?, &texts(head)?, "", "none"))
 }
 
-/// What head has otherwise than base, each in a clause: `NAME{verb} VALUE in head, VALUE in base`. `None` where there is nothing.
+/// The values that differ between head and base, each in a clause: `NAME{verb} VALUE in head, VALUE in base`. `None` if none differ.
 pub fn differences(
     base: &BTreeMap<String, String>,
     head: &BTreeMap<String, String>,
@@ -45,12 +45,12 @@ pub fn packages(lock: &Table) -> &[Value] {
     lock.get("package").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// What a lock file says of a package.
+/// A field of a package in a lock file.
 pub fn field<'p>(package: &'p Value, name: &str) -> Option<&'p str> {
     package.get(name).and_then(Value::as_str)
 }
 
-/// The versions of each package that comes from elsewhere. A package of the checkout itself is what is compared.
+/// The versions of each package from outside the checkout. Packages of the checkout itself are what the gate compares.
 pub fn versions(path: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
     let lock = table(path)?;
     let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -64,8 +64,7 @@ pub fn versions(path: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
     Ok(versions)
 }
 
-/// Lets cargo write Cargo.lock as the manifests ask for it; what fits them already stays as it is. What is new there, this compiler can
-/// build.
+/// Has cargo update Cargo.lock to fit the manifests. Versions that fit already stay; new ones are versions that this compiler can build.
 pub fn resolve(folder: &Path) -> Result<()> {
     cargo(folder, &["metadata", "--format-version", "1"])
 }

@@ -1,4 +1,4 @@
-//! `Cargo.toml` and other files of cargo, read.
+//! Reads and edits `Cargo.toml` and other TOML files of cargo.
 
 use std::path::Path;
 
@@ -8,20 +8,20 @@ use toml::Table;
 
 use super::checkout_folder;
 
-/// None is larger: a lock file of a thousand crates has 300 KB.
+/// Size limit of such a file: a lock file of a thousand crates has 300 KB.
 pub const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// Sections of a manifest that name dependencies.
 const SECTIONS: [&str; 5] =
     ["dependencies", "dev-dependencies", "build-dependencies", "dev_dependencies", "build_dependencies"];
 
-/// A file as it is written.
+/// Parses a TOML file.
 pub fn table(file: &Path) -> Result<Table> {
     let text = read_text(file, MAX_FILE_BYTES)?;
     text.parse().with_context(|| format!("{}: not TOML", file.display()))
 }
 
-/// Changes a `file` of the checkout `files`. One that stays as it is is not written: a build script can run again for each file that is newer.
+/// Edits a `file` of the checkout `files`. A file that stays the same is not written: a build script can run again for each newer file.
 pub fn edit(files: &Path, file: &Path, change: impl FnOnce(&mut Table) -> Result<()>) -> Result<()> {
     let before = table(file)?;
     let mut edited = before.clone();

@@ -1,5 +1,5 @@
-//! Where infergate's own packages are taken from. Somebody else may hold its name in the registry, so only a command that came from there
-//! asks for that name.
+//! Where infergate's own packages come from. Somebody else may hold its name in the registry, so only a command that came from there uses
+//! that name.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// The keys of a dependency on the package in `folder` of the sources.
+    /// The keys, in Cargo.toml, of a dependency on the package in `folder` of the sources.
     pub fn keys(&self, folder: &str) -> Table {
         let keys = match self {
             // Without the separator that joining with nothing adds.
@@ -47,14 +47,14 @@ impl Origin {
 /// Where this command came from.
 ///
 /// # Errors
-/// When that is not known.
+/// If that is unknown.
 pub fn origin() -> Result<Origin> {
     let commit = option_env!("INFERGATE_COMMIT").filter(|commit| !commit.is_empty());
     let built_from = commit.map(|commit| (env!("CARGO_PKG_REPOSITORY").to_owned(), commit.to_owned()));
     choose(installed_from(), own_source(), built_from, is_packed())
 }
 
-/// What `cargo install --git` wrote down is the best: the sources then lie in a folder of cargo's own.
+/// The best source is what `cargo install --git` wrote down: the folder of the sources is cargo's own then.
 fn choose(
     installed_from: Option<(String, String)>,
     folder: Option<PathBuf>,
@@ -69,13 +69,13 @@ fn choose(
     ))
 }
 
-/// The address and the commit that `cargo install --git` built this command from, as cargo wrote them down beside it.
+/// The address and the commit that `cargo install --git` built this command from, by cargo's own list of what it installed.
 fn installed_from() -> Option<(String, String)> {
     let command = env::current_exe().ok()?;
     named_in(&command.parent()?.parent()?.join(".crates2.json"), &owners(&command).ok()?)
 }
 
-/// What such a file says. One that is not of `own` says nothing: others may write where a command was unpacked, too.
+/// The address and the commit in such a file, if a user of `own` owns it: others may write where a command was unpacked, too.
 fn named_in(file: &Path, own: &[u32]) -> Option<(String, String)> {
     file.symlink_metadata().ok().filter(|found| own.contains(&found.uid()))?;
     let text = fs::read_to_string(file).ok()?;
@@ -87,7 +87,7 @@ fn named_in(file: &Path, own: &[u32]) -> Option<(String, String)> {
     })
 }
 
-/// The folder of infergate's sources that this command was built from, where it is still there.
+/// The folder of infergate's sources that this command was built from, if it still exists.
 pub fn own_source() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?.parent()?;
     let manifest = fs::read_to_string(root.join("Cargo.toml")).ok()?;
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_user_wrote_beside_the_command_says_nothing() {
+    fn what_another_user_wrote_next_to_the_command_is_ignored() {
         let place = tempfile::tempdir().expect("a folder");
         let file = place.path().join(".crates2.json");
         let text = r#"{ "installs": { "cargo-infergate 0.1.0 (git+https://example.com/it?branch=main#c0ffee)": {} } }"#;

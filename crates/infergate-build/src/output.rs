@@ -1,5 +1,5 @@
-//! What goes to the terminal: results to stdout, words about them to stderr. Colours only where they are wanted. With `--quiet`
-//! there are no words but errors, and of a report its verdict alone; with `--json -` stdout has JSON and nothing else.
+//! Prints to the terminal: results to stdout, status lines to stderr, colours only if they are wanted. With `--quiet` only errors and the
+//! verdict of a report are printed; with `--json -` stdout has JSON and nothing else.
 
 use std::io::Write;
 use std::path::Path;
@@ -10,7 +10,7 @@ use infergate_core::printable::{printable, printable_report};
 
 use infergate_receipts::Outcome;
 
-/// As every text here is written.
+/// The program's name in every text here.
 const USUAL_NAME: &str = "cargo xtask";
 
 static NAME: OnceLock<&str> = OnceLock::new();
@@ -39,7 +39,7 @@ pub fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Whether nothing but errors and the result is wanted.
+/// Whether only errors and the result are wanted.
 pub fn is_quiet() -> bool {
     IS_QUIET.load(Ordering::Relaxed)
 }
@@ -77,13 +77,13 @@ pub fn print_verdict(text: &str) {
     }
 }
 
-/// Prints what the command was asked to make to stdout, whatever the flags. A closed pipe is not an error of ours; what a full disk
-/// does not take is said, and is no success.
+/// Prints the command's result to stdout, whatever the flags. A closed pipe is no error; if the disk is full, that is printed and the
+/// command fails in the end.
 pub fn document(text: &str) {
     print(&mut anstream::stdout(), &shown(text));
 }
 
-/// Prints JSON to stdout. What a terminal, or the log of a CI, would obey is escaped; it is the same JSON.
+/// Prints JSON to stdout. Characters that a terminal, or the log of a CI, would obey are escaped; the JSON stays equal.
 pub fn json(text: &str) {
     let mut safe = String::with_capacity(text.len());
     for c in text.replace("##", "\\u0023\\u0023").chars() {
@@ -110,19 +110,19 @@ fn print(stdout: &mut dyn Write, text: &str) {
     }
 }
 
-/// Says why something that was asked for is not written. That stops nothing else, and is no success.
+/// Prints why a requested file or report cannot be written. The command continues, and fails in the end.
 pub fn write_failed(error: &anyhow::Error) {
     WRITE_FAILED.store(true, Ordering::Relaxed);
     self::error(error);
 }
 
-/// The exit code of a command whose own is `code`. One that fails fails by its own reason.
+/// The exit code of a command whose own is `code`: a pass fails if something could not be written.
 pub fn code(code: i32) -> i32 {
     let failed = WRITE_FAILED.load(Ordering::Relaxed) && code == Outcome::Pass.exit_code();
     if failed { Outcome::Failed.exit_code() } else { code }
 }
 
-/// Says something about what is going on, to stderr; nothing with `--quiet`.
+/// Prints a status line to stderr; not with `--quiet`.
 pub fn status(text: &str) {
     if !is_quiet() {
         eprint_always(text);
@@ -139,13 +139,13 @@ pub fn error(error: &anyhow::Error) {
     eprint_always(&format!("\u{1b}[1;31merror:\u{1b}[0m {}", error_line(error)));
 }
 
-/// As [`status`], of what others have a word in: a path, a value of somebody's settings, a commit. Whatever that is, it stays one line
-/// without colours, and no verdict of its own.
+/// As [`status`], for text from outside, such as a path, a value of settings, a commit: escaped to one line without colours, which cannot
+/// look like a verdict.
 pub fn status_escaped(text: &str) {
     status(&printable(text));
 }
 
-/// An error that ends nothing: `what` comes of it.
+/// Prints an error that does not end the command, and `what` follows from it.
 pub fn warn(what: &str, error: &anyhow::Error) {
     status_escaped(&format!("{what}: {}", error_line(error)));
 }

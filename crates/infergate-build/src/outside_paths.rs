@@ -1,4 +1,4 @@
-//! Dependencies by a path out of the repository: from a checkout elsewhere the same path leads nowhere.
+//! Dependencies by a path out of the repository: in a checkout elsewhere the same path leads nowhere.
 
 use std::path::Path;
 
@@ -8,16 +8,16 @@ use toml::{Table, Value};
 use super::git::git;
 use super::manifest::{dependency_sections, edit, table};
 
-/// Makes such paths of all manifests in the checkout `files` of `repository` absolute. Both sides then use the files that lie there now.
+/// Makes such paths absolute in all manifests of the checkout `files` of `repository`. Both sides then use the files that lie there now.
 ///
 /// # Errors
-/// When git says no; a manifest that cannot be written.
+/// Git's; a manifest that cannot be written.
 pub fn make_absolute(files: &Path, repository: &Path) -> Result<()> {
     let listed = git(files, &["ls-files", "-z", "--", "Cargo.toml", "*/Cargo.toml"])?;
     for name in listed.split('\0').filter(|name| !name.is_empty()) {
         let manifest = files.join(name);
         let folder = Path::new(name).parent().unwrap_or(Path::new(""));
-        // One that cannot be read is cargo's to complain about, and no bench may need it.
+        // Cargo reports a manifest that cannot be read, if a bench needs it at all.
         if table(&manifest).is_ok() {
             edit(files, &manifest, |manifest| {
                 make_absolute_in(manifest, &files.join(folder), &repository.join(folder));
@@ -28,7 +28,7 @@ pub fn make_absolute(files: &Path, repository: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Those of the manifest in the folder `here` of a checkout, which is `there` in the repository.
+/// The same in the manifest in the folder `here` of a checkout, which is `there` in the repository.
 fn make_absolute_in(manifest: &mut Table, here: &Path, there: &Path) {
     let keep = |section: &mut Table| {
         for (_, dependency) in section.iter_mut() {

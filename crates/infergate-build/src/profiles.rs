@@ -1,4 +1,4 @@
-//! Cargo's profiles and settings in two checkouts: others make another program of the same source.
+//! Differences in profiles and cargo settings, which change the program.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::git::git;
 use super::lock_file::differences;
 use super::manifest::table;
 
-/// What of `.cargo/config.toml` chooses how a program is compiled, and of which packages.
+/// Tables of `.cargo/config.toml` that choose how a program is compiled, and of which packages.
 const COMPILING: [&str; 6] = ["build", "patch", "paths", "profile", "target", "unstable"];
 
 /// Keys of `build` and of a target that change no program.
@@ -30,8 +30,8 @@ const IGNORED_KEYS: [&str; 9] = [
 /// Profiles that nothing is measured in.
 const UNMEASURED: [&str; 2] = ["dev", "test"];
 
-/// How profiles and cargo's settings differ, by the manifest at the root of each workspace and the settings in its folder; `None` where they
-/// do not, or cargo could not read one either.
+/// How profiles and cargo's settings differ, by the manifest at the root of each workspace and the settings in its folder; `None` if they
+/// do not, or if cargo could not read one either.
 pub fn difference(base: &Path, head: &Path) -> Option<String> {
     let all = |manifest: &Path| {
         let mut own = table(manifest).ok()?;
@@ -48,13 +48,13 @@ pub fn difference(base: &Path, head: &Path) -> Option<String> {
     Some(format!("cargo's settings differ: {different}"))
 }
 
-/// What to do about settings that a checkout cannot have.
+/// The message about settings that a checkout cannot have.
 pub const SETTINGS_NOT_IN_CHECKOUT: &str = "cargo's settings that git ignores, or above the repository, hold in no \
                                             checkout; commit them, or name their file in [bench] carry";
 
-/// Whether settings in `here`, a folder of `repository`, do not hold in `checkout`, the same folder of the checkout `files`, and never will:
-/// git ignores their file, or it lies above the repository. `Some(true)`: they make another program; `Some(false)`: they only set variables
-/// that one may read.
+/// Whether settings in `here`, a folder of `repository`, do not hold in `checkout`, the same folder of the checkout `files`, and never
+/// will: git ignores their file, or it lies above the repository. `Some(true)`: they make another program; `Some(false)`: they only set
+/// variables that one may read.
 pub fn not_in_checkout(here: &Path, repository: &Path, checkout: &Path, files: &Path) -> Option<bool> {
     // A home folder can be a link, and the checkouts lie there.
     let there: Vec<PathBuf> = cargo_settings::all(checkout).map(|(place, _)| real(&place)).collect();

@@ -1,4 +1,5 @@
-//! A progress line with the time so far and the time left, on stderr, drawn between timed regions only. In a log: a line a process.
+//! A progress line with the time so far and the time left, on stderr, drawn between timed regions only; one line per stage if stderr is not
+//! a terminal.
 
 use std::cell::{Cell, RefCell};
 use std::process::ExitStatus;
@@ -15,9 +16,10 @@ use infergate_core::process::Group;
 use infergate_core::progress::Progress;
 use infergate_core::worker::WorkerError;
 
-/// It is looked whether a build is to stop or has ended: at first after a millisecond, then half as often each time, down to this.
+/// The longest pause between two checks whether a build has ended or is to stop. The first pause is a millisecond, each further one twice
+/// as long.
 const POLL: Duration = Duration::from_millis(20);
-/// And one that is asked to end has so long: a watcher gives what it ends five seconds.
+/// How long a process may take to end after SIGTERM: its watcher gives the processes that it ends five seconds.
 const END: Duration = Duration::from_secs(8);
 
 /// Set by Ctrl-C.
@@ -25,7 +27,7 @@ static CANCELLED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 pub struct Line {
     bar: ProgressBar,
-    /// The stage that was printed last, where stderr is not a terminal.
+    /// The stage that was printed last, if stderr is not a terminal.
     printed: RefCell<String>,
     /// When the count of the time left began, at which step, and the step that was shown last.
     counted: Cell<Option<(Instant, usize, usize)>>,
@@ -45,7 +47,7 @@ impl Default for Line {
 }
 
 impl Line {
-    /// Moves on. Steps are minutes apart or follow at once: each is drawn, whatever the bar thinks of so many.
+    /// Shows a step. It is drawn at every step, though the bar would skip some: steps are minutes apart, or follow at once.
     pub fn show(&self, progress: &Progress) {
         if self.bar.is_hidden() {
             let stage = progress.label.split(':').next().unwrap_or_default();
@@ -60,7 +62,7 @@ impl Line {
         self.bar.force_draw();
     }
 
-    /// Steps that begin anew are counted anew.
+    /// The time of the line. If steps begin again, the time left does, too.
     fn time(&self, progress: &Progress) -> String {
         let done = progress.done_steps;
         let (began, first, _) =
@@ -69,13 +71,13 @@ impl Line {
         time(began.elapsed(), done - first, progress.total_steps.saturating_sub(done))
     }
 
-    /// Wipes the line for what `print` prints and goes on below it, with a new count of the time left.
+    /// Clears the line, runs `print`, and continues below its output, with a new estimate of the time left.
     pub fn above(&self, print: impl FnOnce()) {
         self.bar.suspend(print);
         self.counted.set(None);
     }
 
-    /// Wipes the line for good: nothing is drawn any more.
+    /// Clears the line for good: nothing is drawn any more.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }
@@ -89,21 +91,21 @@ fn time(so_far: Duration, done: usize, left: usize) -> String {
         return passed;
     }
     let ahead = (so_far.as_secs_f64() * left as f64 / done as f64) as u64;
-    // Of minutes the seconds are not known.
+    // An estimate of minutes is not good to seconds.
     let ahead = if ahead < 120 { ahead } else { ahead.next_multiple_of(60) };
     format!("{passed}, up to {} left", shown(ahead))
 }
 
-/// Lets Ctrl-C end what is measured, and keep it. A second Ctrl-C ends the process at once.
+/// From now on Ctrl-C ends the run, and what was measured is kept. A second Ctrl-C ends the process at once.
 pub fn handle_ctrl_c() -> Result<()> {
-    // `nohup` starts what is to go on when the terminal is closed.
+    // A program that `nohup` started continues when the terminal is closed.
     // SAFETY: it sets how one signal is taken.
     let hangups = unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
     ctrlc::set_handler(move || {
         if is_cancelled() {
             std::process::exit(130);
         }
-        // Said first: once the flag is set the run may end before a word is out.
+        // Printed first: once the flag is set the run may end before the line is out.
         crate::output::status("interrupted: keeping what was measured (again: stop at once)");
         CANCELLED.store(true, Ordering::Relaxed);
     })
@@ -131,8 +133,7 @@ pub fn ensure_not_cancelled() -> Result<(), WorkerError> {
     if is_cancelled() { Err(WorkerError::by_user()) } else { Ok(()) }
 }
 
-/// Waits for a process that builds or runs something on the way to a measurement. It is ended, with all that it started, once the
-/// run `is_cancelled`.
+/// Waits for a process that builds or runs something before a measurement. Ends it, with all that it started, once the run `is_cancelled`.
 pub fn until_ended(process: &mut Group, is_cancelled: impl Fn() -> bool) -> io::Result<ExitStatus> {
     let mut pause = Duration::from_millis(1);
     while !process.has_ended() {

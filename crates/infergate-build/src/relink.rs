@@ -1,4 +1,4 @@
-//! The last link of a bench target, done again with its functions and constants in another order.
+//! Repeats the last link of a bench target, with its functions and constants in another order.
 //!
 //! A side is built so that the object files of its last crate stay and the compiler prints the linker's command; after that a layout costs
 //! one link, without cargo and without a compiler. The next gate of the same commit finds both.
@@ -15,37 +15,37 @@ use super::run_captured::run_captured;
 use infergate_core::text_file::{read_bytes, read_text};
 use infergate_core::worker::Program;
 
-/// No linker's command is longer.
+/// Size limit of a linker's command, bytes.
 const MAX_COMMAND_BYTES: u64 = 16 << 20;
-/// Larger files are refused: one without contents on its disk can claim any size.
+/// Size limit of a file of code, bytes: a sparse file can claim any size.
 const MAX_CODE_BYTES: u64 = 2 << 30;
 
 /// The bytes of a program, a library or an object file.
 ///
 /// # Errors
-/// A file that cannot be read, or is larger.
+/// A file that cannot be read, or is too large.
 pub fn read(file: &Path) -> Result<Vec<u8>> {
     read_bytes(file, MAX_CODE_BYTES)
 }
 
-/// Object files of a bench target, and the linker's command, as the compiler prints it.
+/// The linker's command of a bench target, as the compiler prints it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Linker {
-    /// Variables it is started with.
+    /// Its environment variables.
     environment: Vec<(String, String)>,
-    /// The program, then its arguments.
+    /// The linker, then its arguments.
     words: Vec<String>,
-    /// What cargo built with it.
+    /// The program that cargo built with it.
     built: PathBuf,
     /// Where the compiler ran.
     root: PathBuf,
 }
 
 impl Linker {
-    /// Of `built`, which was built in the workspace at `root` so that its objects stay.
+    /// The linker command of `built`, which was built in the workspace at `root` so that its objects stay.
     ///
     /// # Errors
-    /// When they did not, or are gone.
+    /// If the objects did not stay, or are missing.
     pub fn capture(root: &Path, built: &Program) -> Result<Self> {
         let command = || {
             let text = read_text(&command_file(&built.path)?, MAX_COMMAND_BYTES).ok()?;
@@ -60,8 +60,8 @@ impl Linker {
         self.words.iter().all(is_there)
     }
 
-    /// Of `NAME="value" "program" "argument"` and the program that it made. It is quoted as in JSON as far as paths need it, but that apostrophes
-    /// are escaped, too. `None` for other text.
+    /// Parses a printed linker command, `NAME="value" "program" "argument"`, that made the program `built`. It is quoted as in JSON as far
+    /// as paths need it, but apostrophes are escaped, too. `None` for other text.
     pub fn of(printed: &str, built: PathBuf, root: PathBuf) -> Option<Self> {
         let mut command = Self { environment: Vec::new(), words: Vec::new(), built, root };
         let printed = printed.replace("\\'", "'");
@@ -80,7 +80,7 @@ impl Linker {
         (command.words.len() > 1).then_some(command)
     }
 
-    /// What it is given: the arguments of the linker's command, without its output.
+    /// The linker's inputs: the arguments of its command, without its output.
     ///
     /// # Errors
     /// A file that cannot be read, or is no object file and no archive.
@@ -93,8 +93,8 @@ impl Linker {
         let mut is_static = false;
         let read = |word: String| {
             is_static = word == "-Wl,-Bstatic" || is_static && word != "-Wl,-Bdynamic";
-            // A static library that a build script made is asked for by name. Elsewhere the linker takes a shared one beside it, such as the
-            // system's.
+            // A static library that a build script made is given by name. If a shared one is next to it, as for the system's libraries, the
+            // linker takes that.
             let library = word.strip_prefix("-l").map(|name| format!("lib{name}.a"));
             let is_taken = |path: &PathBuf| path.is_file() && (is_static || !path.with_extension("so").exists());
             let found = library.and_then(|library| folders.iter().map(|folder| folder.join(&library)).find(is_taken));
@@ -110,7 +110,7 @@ impl Linker {
         Ok(Inputs { words, linker: self.words[0].clone(), root: self.root.clone() })
     }
 
-    /// What cargo built.
+    /// The bytes of the program that cargo built.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -118,11 +118,11 @@ impl Linker {
         read(&self.built)
     }
 
-    /// Links `words` into `to`, in the folder where the compiler ran; false where the linker refuses. The absolute `folder` takes the list of
-    /// words, which may be too long for a command.
+    /// Links with the arguments `words` into `to`, in the folder where the compiler ran; false if the linker refuses. The list of
+    /// arguments, which may be too long for a command line, is written into the absolute `folder`.
     ///
     /// # Errors
-    /// A list that cannot be written; when it was cancelled.
+    /// A list that cannot be written; the user ended the run.
     pub fn link(&self, words: &[String], folder: &Path, to: &Path) -> Result<bool> {
         let list = folder.join("words");
         let quoted = |word: &String| format!("\"{}\"\n", word.replace('\\', "\\\\").replace('"', "\\\""));
@@ -135,7 +135,7 @@ impl Linker {
     }
 }
 
-/// What a linker is given.
+/// A linker's inputs.
 pub struct Inputs {
     /// Its arguments, each with the object files in the file that it names.
     pub words: Vec<(String, Vec<Vec<u8>>)>,
@@ -150,7 +150,7 @@ impl Inputs {
         self.words.iter().flat_map(|(_, objects)| objects).map(Vec::as_slice).collect()
     }
 
-    /// What it is asked beside files: libraries by name, and how to link. Of a word with a path only what stands before that.
+    /// Arguments that are not files: libraries by name, and how to link. An argument with a path is cut before its first `/`.
     pub fn options(&self) -> Vec<&str> {
         let options = self.words.iter().map(|(word, _)| word).filter(|word| word.starts_with('-'));
         options.filter_map(|word| word.split('/').next()).chain([self.linker.as_str()]).collect()
@@ -217,7 +217,7 @@ mod tests {
             "cc -o out",
             r#""cc""#,
             r#"A="1" B="2""#,
-            // A variable behind the program, a word without quotes, quotes that do not end.
+            // A variable after the program, a word without quotes, quotes that do not end.
             r#""cc" A="1" "-o" "x""#,
             r#""cc" -o "x""#,
             r#""cc" "-o" "x"#,

@@ -1,5 +1,5 @@
-//! Programs whose output is read once they have ended. Cargo may wait for another cargo, and rustup for the network: none of that
-//! outlives the user's wish to end.
+//! Runs programs, and reads their output once they have ended. Cargo may wait for another cargo, and rustup for the network: Ctrl-C ends
+//! them.
 
 use std::io::Read;
 use std::path::Path;
@@ -14,7 +14,7 @@ use infergate_core::relay::Relay;
 use super::{output, progress};
 use crate::watcher::watched;
 
-/// As many lines of stderr are kept, and the last one.
+/// Lines of stderr kept, plus the last one.
 const MOST_LINES: usize = 10_000;
 
 /// Which output of a program is shown as it comes.
@@ -23,11 +23,11 @@ pub enum Echo {
     Nothing,
     /// In its colours.
     Stderr,
-    /// Stdout, too, which is then given as stderr.
+    /// Also stdout, which is then given as stderr.
     All,
 }
 
-/// [`run`] for a program of which nothing is shown.
+/// [`run`] without any output shown.
 ///
 /// # Errors
 /// As [`run`].
@@ -35,8 +35,8 @@ pub fn run_captured(command: Command) -> Result<Output> {
     run(command, Echo::Nothing)
 }
 
-/// Runs `command` without input and under a watcher. It is ended, with all that it started, once the user wants the run to end or this
-/// process has ended. What is given of stderr has no colours. With `--quiet` it is shown once the program has failed.
+/// Runs `command` without input and under a watcher. It is ended, with all that it started, once the user ends the run or this process has
+/// ended. The returned stderr has no colours. With `--quiet` it is shown only if the program fails.
 ///
 /// # Errors
 /// A program that cannot be started; [`WorkerError::Interrupted`](infergate_core::worker::WorkerError::Interrupted) if the user ended it.
@@ -91,7 +91,7 @@ pub fn cargo(cargo: Command) -> Result<Vec<u8>> {
         return Ok(output.stdout);
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
-    // It goes on up to an empty line: who needs what.
+    // The error ends at an empty line, and names the packages that need each other.
     let lines = stderr.lines().skip_while(|line| !line.starts_with("error: ")).map(str::trim);
     let error = lines.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
     let error = error.strip_prefix("error: ").unwrap_or("cargo gave no reason");

@@ -1,4 +1,4 @@
-//! Where the programs of both sides come from, so that they can be built in other ways: counting their heap, or laid out alike.
+//! Where the programs of both sides are built, so that they can be built in other ways: counting their heap, or laid out alike.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ use infergate_core::printable::printable_within;
 use infergate_core::sha256;
 use infergate_core::worker::{Program, WorkerFile};
 
-/// Characters of a compiler's error.
+/// The most characters of a compiler's error.
 const MOST_CHARACTERS: usize = 160;
 
 impl Source {
-    /// `timed` built once more, so that it counts its heap.
+    /// Builds `timed` again, so that it counts its heap.
     ///
     /// # Errors
-    /// If criterion is not replaced, or it does not build so; when cargo does not start, or the user ends it.
+    /// If criterion is not replaced, the build fails, cargo does not start, or the user ends it.
     pub fn counting(&self, timed: &Program) -> Result<Program> {
         let feature = replacement::counting_feature(&self.bench, &self.folder)?;
         let mut counting = self.clone();
@@ -37,7 +37,7 @@ impl Source {
         Ok(Program { path: built.path, ..timed.clone() })
     }
 
-    /// Beside the plain build: benches look for other files by where they lie themselves. Both sides' names have the
+    /// A path next to the plain build, because benches look for other files relative to their own path. Both sides' names have the
     /// same length, because a process has its own path on its stack. The name has a hash of the package in it, because
     /// two packages can have bench targets of one name.
     fn path(&self, plain: &Path, what: &str) -> PathBuf {
@@ -46,17 +46,17 @@ impl Source {
     }
 }
 
-/// Where the builds of both sides come from; `None` where a program was given.
+/// Where both sides are built; `None` if a program was given.
 #[derive(Default, Clone)]
 pub struct Sources {
-    /// What is compared with.
+    /// Where base is built.
     pub base: Option<Source>,
-    /// What is judged.
+    /// Where head is built.
     pub head: Option<Source>,
 }
 
 impl Sources {
-    /// What changed between these two, which were built here or given. Of programs that were given only their bytes are compared.
+    /// What changed between these two programs. If they were given, only their bytes are compared.
     ///
     /// # Errors
     /// As [`code::compare`].
@@ -68,11 +68,11 @@ impl Sources {
         Ok(if is_same { Comparison::Same } else { Comparison::Differ(None) })
     }
 
-    /// Links both sides alike, once for each placement of what changed. Gives the programs; where that is impossible or nothing was built here,
-    /// what the verdict says of it.
+    /// Links both sides alike, once for each placement of what changed. Gives the programs; if that is impossible or nothing was built
+    /// here, else the note for the verdict.
     ///
     /// # Errors
-    /// When it was cancelled.
+    /// The user ended the run.
     pub fn alike(&self, (base, head): (&Program, &Program), seed: u64) -> Result<Result<Alike, String>> {
         const LAYOUT_NOISE: &str = "base and head are not laid out alike, so each change includes layout noise";
         let (Some(from), Some(to)) = (&self.base, &self.head) else { return Ok(Err(LAYOUT_NOISE.to_owned())) };
@@ -97,7 +97,7 @@ impl Sources {
 pub struct Alike {
     /// Base and head; never empty.
     pub programs: Vec<(WorkerFile, WorkerFile)>,
-    /// Where they are started.
+    /// The files that they are started from.
     pub start_files: StartFiles,
     /// Functions of base that lie at the same address in head, with the same code.
     pub same: usize,

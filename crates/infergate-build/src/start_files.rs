@@ -1,8 +1,8 @@
-//! Which pages of memory a program's file lies in.
+//! The pages of memory that a program's file lies in.
 //!
-//! The system keeps a file in the same pages for as long as it is in use, and some pages are slower than others: their addresses fall together
-//! in caches, or the host keeps them in smaller pieces. Two files of the same bytes ran up to 5 % apart, in every process. So base and head take
-//! turns in the same two files, and what these cost cancels.
+//! The system keeps a file in the same pages for as long as it is in use, and some pages are slower than others: their addresses fall
+//! together in caches, or the host keeps them in smaller pieces. Two files of the same bytes ran up to 5 % apart, in every process. So base
+//! and head take turns in the same two files, and what these cost cancels.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -10,17 +10,17 @@ use std::path::{Path, PathBuf};
 
 use infergate_core::worker::{Program, WorkerFile};
 
-/// Two files that both sides are started from, each at a path beside its own builds.
+/// Two files that both sides are started from, each at a path next to its own builds.
 #[derive(Debug, Clone)]
 pub struct StartFiles {
-    /// Where base is started.
+    /// The file that base is started from.
     pub base: PathBuf,
-    /// Where head is started.
+    /// The file that head is started from.
     pub head: PathBuf,
 }
 
 impl StartFiles {
-    /// `base` and `head` as they are to be started, each in the file that the other had the last time.
+    /// `base` and `head` as they are started, each in the file that the other had the last time.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -37,13 +37,13 @@ impl StartFiles {
 
 fn put(file: &WorkerFile, to: &Path) -> io::Result<WorkerFile> {
     let bytes = fs::read(file.path())?;
-    // One that a process left over still runs is made anew.
+    // A file that a leftover process still runs is replaced.
     write(to, &bytes).or_else(|_| fs::remove_file(to).and_then(|()| write(to, &bytes)))?;
     fs::set_permissions(to, fs::metadata(file.path())?.permissions())?;
     Program { path: to.to_owned(), ..file.program().clone() }.open().map_err(io::Error::other)
 }
 
-/// In place: a file that is made anew gets other pages.
+/// Writes in place: a new file would get other pages.
 fn write(to: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(to)?;
     file.write_all(bytes)?;

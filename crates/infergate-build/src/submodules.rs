@@ -7,12 +7,12 @@ use anyhow::{Context, Result};
 use super::git::git;
 use super::{checkout_folder, output};
 
-/// Checks out the submodules of the checkout `files`, but for those that the working tree `repository` does without, too. Commits come from the
-/// working tree's submodules. Git fetches what these lack, by its own rules: a revision can name any place, and git takes no folder of this
-/// machine for one.
+/// Checks out the submodules of the checkout `files`, except those that the working tree `repository` lacks, too. Commits come from the
+/// working tree's submodules. Git fetches those that they lack, by its own rules: a revision can name any address, and git refuses a folder
+/// of this machine.
 ///
 /// # Errors
-/// When git cannot fetch them.
+/// A submodule that git cannot fetch.
 pub fn fetch(files: &Path, repository: &Path, revision: &str) -> Result<()> {
     if !files.join(".gitmodules").exists() {
         return Ok(());

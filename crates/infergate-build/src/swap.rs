@@ -7,10 +7,10 @@ use super::checkout::Checkout;
 use super::lock_file::{cargo, field, packages, resolve};
 use super::manifest::{dependency_sections, edit, entry, table};
 
-/// One dependency, and what comes in its place.
+/// One dependency, and its replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Swap {
-    /// As `cargo update` takes it: `serde`, or `serde@1.0.200` where there are several.
+    /// As `cargo update` takes it: `serde`, or `serde@1.0.200` if there are several.
     spec: String,
     to: To,
 }
@@ -18,7 +18,7 @@ pub struct Swap {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum To {
     Version(String),
-    /// What a patch names: `path` or `git`, and where that is.
+    /// The key and the value of a patch: `path` or `git`, and where that is.
     Source(&'static str, String),
 }
 
@@ -90,16 +90,16 @@ impl Swap {
             entry(entry(manifest, "patch")?, "crates-io")?.insert(self.name().to_owned(), source.into());
             Ok(())
         })?;
-        // What is locked is kept otherwise.
+        // Otherwise cargo keeps the locked version.
         cargo(&checkout.folder()?, &["update", "--package", &self.spec]).with_context(|| self.cannot())
     }
 }
 
-/// Puts all of them in place in a checkout. Together, because crates can need each other's versions. `may_be_there`: one that is there already
-/// is no mistake.
+/// Makes all swaps in a checkout together, because crates can need each other's versions. `may_be_there`: a swap already in place is no
+/// error.
 ///
 /// # Errors
-/// What no manifest names, or cargo does not choose.
+/// A dependency that no manifest names, or a version that cargo does not choose.
 pub fn apply(swaps: &[Swap], checkout: &Checkout, may_be_there: bool) -> Result<()> {
     let (folder, lock) = (checkout.folder()?, checkout.workspace()?.lock_file());
     let was = if lock.is_file() { table(&lock)? } else { Table::new() };
@@ -113,7 +113,7 @@ pub fn apply(swaps: &[Swap], checkout: &Checkout, may_be_there: bool) -> Result<
     }
     let all = || swaps.iter().map(Swap::cannot).collect::<Vec<_>>().join(" ");
     resolve(&folder).with_context(all)?;
-    // What no manifest names is turned in Cargo.lock alone.
+    // A dependency that no manifest names is changed in Cargo.lock alone.
     for (swap, version) in unnamed {
         ensure!(
             cargo(&folder, &["update", "--package", &swap.spec, "--precise", version]).is_ok(),
@@ -125,12 +125,12 @@ pub fn apply(swaps: &[Swap], checkout: &Checkout, may_be_there: bool) -> Result<
     for swap in swaps {
         let name = swap.name();
         let is_chosen = match &swap.to {
-            // Behind it can be a plus, as in 2.0.16+zstd.1.5.7.
+            // A version can end in a plus and a build, as in 2.0.16+zstd.1.5.7.
             To::Version(version) => locked(&now, name)
                 .iter()
                 .filter_map(|package| field(package, "version"))
                 .any(|locked| locked == version || locked.split('+').next() == Some(version)),
-            // Cargo notes a patch that nothing uses in the lock file, and says so in a warning alone. Others may stand there from before.
+            // Cargo lists a patch that nothing uses in the lock file, and only warns. Earlier ones may be listed, too.
             To::Source(..) => {
                 let unused = now.get("patch").and_then(|patch| patch.get("unused")?.as_array());
                 !unused.into_iter().flatten().any(|patch| field(patch, "name") == Some(name))
@@ -145,7 +145,7 @@ pub fn apply(swaps: &[Swap], checkout: &Checkout, may_be_there: bool) -> Result<
     Ok(())
 }
 
-/// All that a lock file says of the packages of this name.
+/// The packages of this name in a lock file.
 fn locked<'l>(lock: &'l Table, name: &str) -> Vec<&'l Value> {
     packages(lock).iter().filter(|package| field(package, "name") == Some(name)).collect()
 }

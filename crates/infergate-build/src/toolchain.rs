@@ -1,8 +1,8 @@
-//! Which toolchain builds a checkout: its own, and not the one that runs this command.
+//! Chooses the toolchain of a checkout: its own, and not the one that runs this command.
 //!
 //! rustup's `cargo` tells every program that it starts which toolchain it chose, in RUSTUP_TOOLCHAIN and CARGO. It chose by the
-//! working tree. Where a file chooses the toolchain, of the working tree or of the checkout, a checkout is asked anew: else
-//! head's compiler would build base, and what an upgrade of it costs would not be seen. One that the user chose, as by
+//! working tree. If a file of the working tree or of the checkout chooses the toolchain, rustup chooses again in the checkout: else
+//! head's compiler would build base, and the cost of an upgrade would not show. A toolchain that the user chose, as by
 //! `cargo +nightly infergate` or by a file that no commit can hold, builds all.
 
 use std::env;
@@ -17,7 +17,7 @@ use super::run_captured::run_captured;
 
 const VARIABLE: &str = "RUSTUP_TOOLCHAIN";
 
-/// cargo in `folder`, by the toolchain that it names.
+/// cargo in `folder`, by the toolchain of that folder.
 pub fn cargo_in(folder: &Path) -> Command {
     let mut cargo = cargo(Some(folder));
     cargo.current_dir(folder);
@@ -42,7 +42,7 @@ pub fn named(toolchain: &str) -> Command {
     cargo
 }
 
-/// Lets a program that builds a checkout, or the working tree, find the toolchain by the files there.
+/// Has a program that builds a checkout, or the working tree, choose the toolchain by the files there.
 pub fn choose(command: &mut Command, folder: &Path) {
     if is_chosen(folder) {
         command.env_remove(VARIABLE);
@@ -53,7 +53,7 @@ fn is_chosen(folder: &Path) -> bool {
     (files(folder).next().is_some() || is_chosen_here()) && !is_of_user()
 }
 
-/// Whether a file of the working tree chooses it. One above the repository, or that git ignores, is in no checkout.
+/// Whether a file of the working tree chooses the toolchain. A file above the repository, or that git ignores, is in no checkout.
 fn is_chosen_here() -> bool {
     static CHOSEN: OnceLock<bool> = OnceLock::new();
     *CHOSEN.get_or_init(|| {
@@ -64,7 +64,7 @@ fn is_chosen_here() -> bool {
     })
 }
 
-/// Whether the toolchain that runs this command is another one than rustup takes in this folder: whoever started it named one.
+/// Whether the user named a toolchain: this command's is another one than rustup takes in this folder.
 fn is_of_user() -> bool {
     static OF_USER: OnceLock<bool> = OnceLock::new();
     *OF_USER.get_or_init(|| {
@@ -78,20 +78,20 @@ fn is_of_user() -> bool {
         }
         let active = String::from_utf8_lossy(&output.stdout);
         let here = active.split_whitespace().next();
-        // A variable that somebody set can leave out the host.
+        // A variable that the user set can omit the host.
         here.is_some_and(|here| here != running && !here.starts_with(&format!("{running}-")))
     })
 }
 
-/// Those that choose a toolchain in `folder`.
+/// Toolchain files of `folder` and of those above it.
 fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let names = ["rust-toolchain", "rust-toolchain.toml"];
     let all = folder.ancestors().flat_map(move |above| names.map(|name| above.join(name)));
     all.filter(|file| file.is_file())
 }
 
-/// Refuses a toolchain that cannot compile here. A compiler without rustup does not read the variable, and both sides would be
-/// built by it; neither does it know the argument that is asked with here.
+/// Refuses a toolchain that cannot compile here. A compiler without rustup does not read the variable, and would build both sides;
+/// it does not know the argument that is used here either.
 pub fn ensure_installed(name: &str) -> Result<()> {
     let mut cargo = Command::new("cargo");
     cargo.arg(format!("+{name}")).arg("--version");

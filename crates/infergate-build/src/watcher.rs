@@ -1,9 +1,9 @@
-//! A process between this command and a program that may start others: whatever the program leaves behind ends with it, and all
-//! of them end when this command does, also when it is killed and can do nothing any more.
+//! A process between this command and a program that may start others: all processes that the program started end with it, and all
+//! of them end when this command does, even if it is killed.
 //!
-//! On Linux such a watcher is told when its parent ends, and takes over every process below it that loses its own parent, whatever
-//! group or session that one went to. Only a process that is killed together with its watcher leaves something behind. Elsewhere
-//! there is no watcher: a program's group is ended by whoever started it, and a killed command leaves its children.
+//! On Linux such a watcher gets a signal when its parent ends, and takes over every process below it that loses its own parent, whatever
+//! group or session that one went to. Processes remain only if a program is killed together with its watcher. Elsewhere
+//! there is no watcher: a program's starter ends its group, and a killed command leaves its children.
 
 #[cfg(target_os = "linux")]
 mod children;
@@ -23,7 +23,7 @@ pub use children::{end_children, take_over};
 #[cfg(target_os = "linux")]
 pub use linux::watch;
 
-/// The hidden command that is one.
+/// The hidden command that is a watcher.
 pub const COMMAND: &str = "__watch";
 
 /// This program with `arguments`, run in `folder` under a watcher.
@@ -34,8 +34,8 @@ pub fn launcher(arguments: Vec<OsString>, folder: PathBuf) -> Result<Launcher> {
     Ok(Launcher { program, arguments: words, folder })
 }
 
-/// `command` under a watcher, with its arguments, folder and environment; its pipes are the caller's to set. As it is where this
-/// program cannot be found.
+/// `command` under a watcher, with its arguments, folder and environment; the caller sets its pipes. Unchanged if this program cannot be
+/// found.
 pub fn watched(command: Command) -> Command {
     let Ok(program) = this_program() else { return command };
     let mut watched = Command::new(program);
@@ -52,7 +52,7 @@ pub fn watched(command: Command) -> Command {
     watched
 }
 
-/// All processes, each with its parent: the second field after the name, which may hold spaces and brackets. None without a /proc.
+/// All processes, each with its parent: the second field after the name, which may have spaces and brackets. None without a /proc.
 pub fn parents() -> impl Iterator<Item = (u32, u32)> {
     std::fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|process| {
         let number: u32 = process.file_name().to_str()?.parse().ok()?;
@@ -62,7 +62,7 @@ pub fn parents() -> impl Iterator<Item = (u32, u32)> {
     })
 }
 
-/// Takes this command's own variables away from a program that it starts.
+/// Removes this command's own variables from a program that it starts.
 pub fn remove_own_variables(command: &mut Command) {
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("INFERGATE_")) {
         command.env_remove(name);

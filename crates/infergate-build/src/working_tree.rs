@@ -1,4 +1,4 @@
-//! What is not committed, in a checkout of HEAD.
+//! Copies what is not committed into a checkout of HEAD.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -7,10 +7,10 @@ use anyhow::{Context, Result, ensure};
 
 use super::git::{git, uncommitted, with_index};
 
-/// More is no change of somebody's but data that should be ignored.
+/// Size limit of uncommitted files: more is data that should be ignored.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// Makes the checkout `files` hold what the working tree `repository` holds, but for what git ignores; both are at one commit. Gives whether
+/// Makes the checkout `files` hold what the working tree `repository` holds, except what git ignores; both are at one commit. Gives whether
 /// anything was not committed.
 pub fn copy_uncommitted(repository: &Path, files: &Path) -> Result<bool> {
     let names = uncommitted(repository)?;
@@ -25,7 +25,7 @@ pub fn copy_uncommitted(repository: &Path, files: &Path) -> Result<bool> {
     // As `git add --all` and `git commit` would, with a copy of the index, so that nothing in the repository changes.
     let index = files.with_extension("index");
     let own = repository.join(git(repository, &["rev-parse", "--git-path", "index"])?);
-    // By its time git knows which files were changed too soon afterwards to show it.
+    // By the index's time git knows which files were changed too soon after it to show a new time.
     fs::copy(&own, &index)
         .and_then(|_| File::options().write(true).open(&index)?.set_modified(own.metadata()?.modified()?))
         .context("git's index cannot be copied")?;
@@ -42,7 +42,7 @@ mod tests {
     use super::super::git::git;
     use super::copy_uncommitted;
 
-    /// Writes a file, which then was changed a while ago; of no text its time alone.
+    /// Writes a file and sets its time to a while ago; without text only its time is set.
     fn set_time(path: &std::path::Path, text: &str) {
         let mut file = fs::File::options().create(true).append(true).open(path).expect("a file");
         if !text.is_empty() {

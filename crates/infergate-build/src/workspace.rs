@@ -1,4 +1,4 @@
-//! The packages of one checkout, as `cargo metadata` describes them, and which benchmark framework each depends on.
+//! The packages of one checkout, as `cargo metadata` describes them, and the benchmark framework that each depends on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub const CRITERION: &str = "infergate-criterion";
 pub const DIVAN: &str = "infergate-divan";
 pub const CODSPEED: &str = "codspeed-criterion-compat";
 
-/// What is replaced, and by which of both.
+/// The packages that are replaced, and the replacement of each.
 pub const REPLACEMENTS: [(&str, &str); 6] = [
     ("criterion", CRITERION),
     (CODSPEED, CRITERION),
@@ -46,7 +46,7 @@ pub struct BenchTarget {
     pub profile: Option<String>,
     /// Other bench targets of its package that one call of cargo builds with it.
     pub together: Vec<String>,
-    /// What it reads and git ignores, linked into each checkout: paths below the current folder.
+    /// Files that it reads and git ignores, linked into each checkout: paths below the current folder.
     pub carry: Vec<String>,
 }
 
@@ -66,19 +66,19 @@ impl Default for BenchTarget {
 }
 
 impl BenchTarget {
-    /// `parse`, or `codec/parse` where its package was named or is one of several.
+    /// `parse`, or `codec/parse` if its package was named or is one of several.
     pub fn name(&self) -> String {
         self.package.as_ref().map_or_else(|| self.target.clone(), |package| format!("{package}/{}", self.target))
     }
 
-    /// What cargo is told of features; nothing for the default ones.
+    /// Cargo's arguments for its features; none for the default ones.
     pub fn cargo_features(&self) -> Vec<String> {
         let named = (!self.features.is_empty()).then(|| format!("--features={}", self.features.join(",")));
         let others = (!self.default_features).then(|| "--no-default-features".to_owned());
         named.into_iter().chain(others).collect()
     }
 
-    /// What cargo is told beside the target's name.
+    /// The record of cargo's arguments, without the target's name.
     pub fn built_with(&self) -> BuiltWith {
         let Self { package, features, default_features, profile, .. } = self.clone();
         BuiltWith { package, features, no_default_features: !default_features, profile }
@@ -97,7 +97,7 @@ pub struct Workspace {
 
 #[derive(Debug, Deserialize)]
 pub struct Package {
-    /// How cargo is told of it: a dependency can have its name, too.
+    /// Its id for cargo: a dependency can have the same name.
     pub id: String,
     pub name: String,
     pub manifest_path: PathBuf,
@@ -162,7 +162,7 @@ impl Workspace {
         self.packages.iter().map(|package| package.manifest_path.clone()).chain([self.manifest()]).collect()
     }
 
-    /// The packages that the bench target may be of.
+    /// The packages that may have the bench target.
     pub fn with_bench(&self, target: &BenchTarget) -> Vec<&Package> {
         let has = |package: &&Package| package.is_selected_by(target) && package.bench(&target.target).is_some();
         self.packages.iter().filter(has).collect()
@@ -182,7 +182,7 @@ impl Workspace {
             if is_match(&one.name) {
                 return true;
             }
-            // Each member once: a large workspace has millions of ways from one to another.
+            // Each member once: a large workspace has millions of paths from one to another.
             if one.path.is_some() && looked_at.insert(&one.name) {
                 let member = self.packages.iter().find(|member| member.name == one.name);
                 let of_member = member.into_iter().flat_map(|member| &member.dependencies);
@@ -193,17 +193,17 @@ impl Workspace {
     }
 }
 
-/// What takes the place of a package in checkouts.
+/// The replacement of a package in checkouts.
 pub fn replacement(package: &str) -> Option<&'static str> {
     REPLACEMENTS.into_iter().find(|(name, _)| *name == package).map(|(_, replacement)| replacement)
 }
 
-/// Whether a package is criterion or divan, which no worker comes with.
+/// Whether a package is criterion or divan, whose benches are not workers.
 pub fn is_plain(package: &str) -> bool {
     replacement(package).is_some()
 }
 
-/// Whether a package makes workers of benches.
+/// Whether a package makes benches workers.
 pub fn is_infergate(package: &str) -> bool {
     ["infergate", CRITERION, DIVAN].contains(&package)
 }

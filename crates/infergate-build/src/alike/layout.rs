@@ -1,4 +1,4 @@
-//! Where functions and constants of both sides go, so that what is the same comes first on both.
+//! The order of functions and constants of both sides: what is the same comes first on both.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -66,7 +66,7 @@ pub struct Layout<'s> {
     constants: Vec<[Section<'s>; 2]>,
     /// Functions with the same instructions.
     same: Vec<[Section<'s>; 2]>,
-    /// What has changed, or one side lacks.
+    /// Sections that changed, or that one side lacks.
     changed: Vec<[Option<Section<'s>>; 2]>,
 }
 
@@ -134,7 +134,7 @@ pub struct Order {
     pub pads: Vec<Pad>,
 }
 
-/// Padding, as long as what the other side has more.
+/// Padding: as many bytes as the other side's function has more.
 pub struct Pad {
     pub name: String,
     pub bytes: u64,

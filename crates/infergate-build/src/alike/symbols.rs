@@ -1,7 +1,7 @@
 //! Symbols for sections of object files, so that a linker can place each of them.
 //!
-//! The compiler's constants have no symbol, and functions share theirs with copies in other object files. These symbols are hidden, and no
-//! functions, so nothing else of the program changes.
+//! The compiler's constants have no symbol, and functions share theirs with copies in other object files. The new symbols are hidden and
+//! not functions, so nothing else of the program changes.
 
 use object::LittleEndian as LE;
 use object::elf::{self, FileHeader64};
@@ -10,8 +10,8 @@ use object::read::elf::{FileHeader, SectionHeader};
 const HEADER_BYTES: u64 = 64;
 const SYMBOL_BYTES: u64 = 24;
 
-/// The object file with these symbols of sections: its tables of symbols and of their names are written again at its end. `None` if it has no
-/// symbols.
+/// The object file with these symbols of sections: its tables of symbols and of their names are written again at its end. `None` if it has
+/// no symbols.
 pub fn with_symbols(object: &[u8], new: &[(usize, String)]) -> Option<Vec<u8>> {
     let header = FileHeader64::<LE>::parse(object).ok()?;
     let sections = header.sections(LE, object).ok()?;

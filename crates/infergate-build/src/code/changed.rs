@@ -19,16 +19,16 @@ pub struct ChangedFunction {
     pub base: Option<u64>,
     /// The same in head.
     pub head: Option<u64>,
-    /// Whether its instructions differ, or one side has none. Else it refers to something else.
+    /// Whether its instructions differ, or one side lacks it; false: only its references differ.
     pub has_other_instructions: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
-    /// Functions that differ. The program's own come before the standard library's, and among both those with other instructions, or that one
-    /// side lacks, before those that only refer to something else.
+    /// Functions that differ. The program's own come before the standard library's, and among both those with other instructions, or that
+    /// one side lacks, before those that only refer to something else.
     pub functions: Vec<ChangedFunction>,
-    /// Whether nothing else differs that could change what a program does.
+    /// Whether nothing else differs that could change what the program does.
     pub is_complete: bool,
 }
 
@@ -64,7 +64,7 @@ impl Changed {
     }
 }
 
-/// The functions of a name of one side that the other has not. Copies of a function are one.
+/// The functions of a name that one side has and the other lacks. Copies of a function count as one.
 fn only_in([side, other]: [&Linked; 2], name: &str) -> Vec<usize> {
     let of = |side: &Linked| side.functions.get(name).cloned().unwrap_or_default();
     let there: BTreeSet<u64> = of(other).into_iter().map(|function| other.hashes[function]).collect();

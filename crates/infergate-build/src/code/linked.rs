@@ -16,7 +16,7 @@ use super::names::{shared_name, stem};
 use super::parse;
 use super::units::{Kind, Target, Unit, Units, hash};
 
-/// Does both at once.
+/// Runs both closures in parallel.
 pub fn both<T: Send>(base: impl FnOnce() -> Result<T>, head: impl FnOnce() -> Result<T> + Send) -> Result<[T; 2]> {
     thread::scope(|scope| {
         let of_head = scope.spawn(head);
@@ -26,7 +26,7 @@ pub fn both<T: Send>(base: impl FnOnce() -> Result<T>, head: impl FnOnce() -> Re
     })
 }
 
-/// Where the functions of a program begin, by symbol. Several functions can have one.
+/// The addresses of a program's functions, by symbol. Several functions can have one symbol.
 pub type Addresses<'data> = HashMap<&'data [u8], Vec<u64>>;
 
 /// The addresses of the functions of an executable, given its bytes.
@@ -43,7 +43,7 @@ pub fn addresses(program: &[u8]) -> Result<Addresses<'_>> {
     Ok(found)
 }
 
-/// What a program was linked of.
+/// The inputs of a program's linker.
 pub struct Linked<'data> {
     pub units: Units<'data>,
     /// The name under which both sides know each unit; empty for one without.
@@ -102,7 +102,7 @@ impl<'data> Linked<'data> {
     }
 }
 
-/// Both, whose units are hashed with what they refer to until no more of both sides are told apart.
+/// Hashes the units of both sides with what they refer to, until no more of them are told apart. Units of the same hash then match.
 pub fn match_units<'data>(units: [Units<'data>; 2], addresses: [Addresses<'data>; 2]) -> [Linked<'data>; 2] {
     let stems = |units: &Units<'data>| -> HashSet<&'data [u8]> {
         units.all.iter().flat_map(|unit| &unit.symbols).map(|symbol| stem(symbol)).collect()

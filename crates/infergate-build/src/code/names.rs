@@ -1,8 +1,8 @@
-//! What functions are called, in one program and in two.
+//! The names of functions, in one program and in two.
 
 use std::collections::HashSet;
 
-/// A name without the hashes of crates and types that the compiler adds, and without what glibc puts behind it.
+/// A name without the hashes of crates and types that the compiler adds, and without the version that glibc appends.
 pub fn readable(name: &[u8]) -> String {
     let name = String::from_utf8_lossy(name);
     let plain = name.split_once("@@").map_or(&*name, |(plain, _)| plain);
@@ -18,8 +18,9 @@ pub fn shared_name(symbols: &[&[u8]], others: &HashSet<&[u8]>) -> String {
     shared.map_or_else(|| readable(first), |name| String::from_utf8_lossy(name).into_owned())
 }
 
-/// A name of Rust without the number that LLVM gives to copies of a function where it optimises whole programs, anew in each build, as in
-/// `_ZN...17h0123456789abcdefE.2041` and `_R....llvm.77`. Names of other languages stay: two files of C may each have a function of one name.
+/// A name of Rust without the number that LLVM gives to copies of a function if it optimises whole programs, a new one in each build, as in
+/// `_ZN...17h0123456789abcdefE.2041` and `_R....llvm.77`. Names of other languages stay: two files of C may each have a function of one
+/// name.
 pub fn stem(name: &[u8]) -> &[u8] {
     let digits = name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     let stem = name[..name.len() - digits]

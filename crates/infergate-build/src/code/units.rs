@@ -1,8 +1,9 @@
-//! What a linker was given: functions and data, each a unit with what it refers to.
+//! The inputs of a linker: functions and data, each a unit with what it refers to.
 //!
 //! The compiler puts each function, variable and constant into a section of its own, and writes down each address that the linker has to
-//! fill in. So this code never guesses where a constant ends, or which bytes are an address. C compilers and assemblers put several functions
-//! into a section; it is split where each function begins. A section whose constants the linker merges is split into its constants.
+//! fill in. So this code never guesses where a constant ends, or which bytes are an address. C compilers and assemblers put several
+//! functions into a section; it is split where each function begins. A section whose constants the linker merges is split into its
+//! constants.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher, Hash};
@@ -21,11 +22,11 @@ use super::parse;
 /// A function, a variable, a constant.
 #[derive(Debug)]
 pub struct Unit<'data> {
-    /// Names of its first byte, mangled, in order. A constant of the compiler's has none.
+    /// Mangled names of its first byte, in order. The compiler's constants have none.
     pub symbols: Vec<&'data [u8]>,
     pub kind: Kind,
     pub bytes: u64,
-    /// Of its section.
+    /// Alignment of its section.
     pub align: u64,
     /// A hash of its bytes without what the linker fills in, and of where it does.
     pub own_hash: u64,
@@ -52,9 +53,11 @@ pub enum Kind {
 /// An address that the linker fills in.
 #[derive(Debug)]
 pub struct Reference<'data> {
-    /// Where it is in its unit, what the linker does there, and how far behind the target's beginning it points.
+    /// Where it is in its unit.
     pub offset: u64,
+    /// The type of its relocation: what the linker does there.
     pub relocation: u32,
+    /// How many bytes after the target's beginning it points.
     pub addend: i64,
     pub to: Target<'data>,
 }
@@ -63,7 +66,7 @@ pub struct Reference<'data> {
 pub enum Target<'data> {
     /// The number of a unit.
     Unit(usize),
-    /// A function of a library: none of the object files has it.
+    /// A function of a library, which no object file has.
     Name(&'data [u8]),
 }
 
@@ -92,12 +95,12 @@ pub fn hash(what: &(impl Hash + ?Sized)) -> u64 {
 pub struct Units<'data> {
     pub all: Vec<Unit<'data>>,
     sections: HashMap<SectionId, SectionUnits>,
-    /// What other object files find by name: the sections that have it, and where there.
+    /// Names that other object files can refer to: the sections that have each, and the offset there.
     exported: HashMap<&'data [u8], Vec<(SectionId, u64)>>,
-    /// Names that several object files export, such as C++'s templates. Which copy the linker takes is not known: by name one unit that refers
-    /// to all of them.
+    /// Names that several object files export, such as C++'s templates. Which copy the linker takes is not known: by name one unit that
+    /// refers to all of them.
     copied: HashMap<&'data [u8], usize>,
-    /// Sections that are called like something in C, for which the linker makes symbols `__start_NAME` and `__stop_NAME`: by name one unit
+    /// Sections whose name is a valid name in C: the linker makes the symbols `__start_NAME` and `__stop_NAME` for them. By name one unit
     /// that refers to all their units.
     linker_sets: HashMap<&'data [u8], usize>,
 }
@@ -273,7 +276,7 @@ impl<'data> Units<'data> {
         units.start + before.saturating_sub(1)
     }
 
-    /// What a symbol points to, and how far behind its beginning.
+    /// The units that a symbol may point to, and how many bytes after their beginnings.
     fn targets(
         &self,
         object: usize,
@@ -300,8 +303,8 @@ impl<'data> Units<'data> {
         Ok(places.iter().flat_map(of_place).collect())
     }
 
-    /// What is at a place in a section. An address within a merged constant can also mean the next one: an instruction with an operand behind
-    /// its address counts from the operand's end.
+    /// The units at a place in a section. An address within a merged constant can also mean the next one: an instruction with an operand
+    /// after its address counts from the operand's end.
     fn targets_at(
         &self,
         id: SectionId,
@@ -313,7 +316,7 @@ impl<'data> Units<'data> {
         let addend = relocation.addend();
         let Some(section) = self.sections.get(&id) else { return vec![(Target::Name(b""), addend)] };
         let is_absolute = relocation.kind() == RelocationKind::Absolute;
-        // Without an operand behind it, an address counts from the end of its own four bytes.
+        // Without an operand after it, an address counts from the end of its own four bytes.
         let counted = [elf::R_X86_64_PC32, elf::R_X86_64_PLT32];
         let is_counted = matches!(relocation.flags(), RelocationFlags::Elf { r_type } if counted.contains(&r_type));
         let from_end = if is_counted { 4 } else { 0 };
@@ -329,8 +332,8 @@ impl<'data> Units<'data> {
         (unit..=last).map(|unit| (Target::Unit(unit), distance)).collect()
     }
 
-    /// The source, the line in head and the column, if this is the location of a panic, which the compiler makes of a pointer to the source's
-    /// path, its length, line and column. Of an absolute path only the file's name counts: another checkout has another path.
+    /// The source, the line in head and the column, if this is the location of a panic, which the compiler makes of a pointer to the
+    /// source's path, its length, line and column. Of an absolute path only the file's name counts: another checkout has another path.
     fn location(
         &self,
         unit: &Unit,
@@ -349,10 +352,11 @@ impl<'data> Units<'data> {
     }
 }
 
-/// Bytes of a `core::panic::Location`.
+/// The size of a `core::panic::Location`, bytes.
 const LOCATION: usize = 24;
-/// Where its line and column are.
+/// The offset of its line, bytes.
 const LINE: usize = 16;
+/// The offset of its column, bytes.
 const COLUMN: usize = 20;
 
 /// Unwinding tables and notes. The code that a panic runs is in the functions, too.

@@ -1,4 +1,4 @@
-//! The processes below this one, whatever became of those that started them.
+//! Ends the processes below this one, even if those that started them have ended.
 
 use std::fs::{read_dir, read_to_string};
 use std::thread;
@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 
 use super::parents;
 
-/// So long it may take. A process that the system itself holds up, in a broken disk say, ends later.
+/// How long signalled processes may take to end. A process that the system itself holds up, in a broken disk say, ends later.
 const LIMIT: Duration = Duration::from_secs(5);
 
 /// From now on a process below this one that loses its parent becomes this one's child.
@@ -19,21 +19,22 @@ pub fn take_over() {
     }
 }
 
-/// Asks every child of this process to end, and waits a while. A server that is killed leaves what it started elsewhere: a container, say.
+/// Sends SIGTERM to every child of this process, and waits a while. A server that is killed leaves processes that run elsewhere: a
+/// container, say.
 pub fn ask_children() {
     drop(signal_children(libc::SIGTERM, Duration::from_millis(20)));
 }
 
-/// Ends every child of this process, until there is none. No other thread of this process may wait for a child meanwhile: a signal goes
-/// only to one that nobody waited for.
+/// Kills every child of this process, until there is none. No other thread of this process may wait for a child meanwhile: a signal must go
+/// only to a child that nobody waited for.
 pub fn end_children() -> Result<()> {
     let left = signal_children(libc::SIGKILL, Duration::from_millis(1));
     ensure!(left.is_empty(), "{} processes that were left behind do not end, the first is {}", left.len(), left[0]);
     Ok(())
 }
 
-/// Signals every child of this process, and those that become its children by that. Gives those that do not end; it is looked so often,
-/// and at once while there are new ones: each may start the next and end.
+/// Signals every child of this process, and those that become its children by that. Gives those that do not end. It checks again after
+/// `pause`, and at once while there are new ones: each may start the next and end.
 fn signal_children(signal: i32, pause: Duration) -> Vec<i32> {
     let begun = Instant::now();
     let mut signalled = Vec::new();
@@ -50,7 +51,7 @@ fn signal_children(signal: i32, pause: Duration) -> Vec<i32> {
             }
             is_quiet = false;
         }
-        // A number of an earlier look may be a new child's by now.
+        // An id of an earlier round may be a new child's by now.
         signalled = children;
         if is_quiet {
             thread::sleep(pause);
@@ -59,10 +60,10 @@ fn signal_children(signal: i32, pause: Duration) -> Vec<i32> {
     Vec::new()
 }
 
-/// Forgets those that have ended, and says whether there are others.
+/// Forgets children that have ended, and gives whether there are others.
 fn has_children() -> bool {
     loop {
-        // SAFETY: the status is not asked for.
+        // SAFETY: the status is not read.
         match unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) } {
             0 => return true,
             -1 => return false,
@@ -71,7 +72,8 @@ fn has_children() -> bool {
     }
 }
 
-/// Those that the kernel lists for each thread: looking at all processes takes longer than a process needs to start the next one and end.
+/// The children that the kernel lists for each thread: to look at all processes takes longer than a process needs to start the next one and
+/// end.
 fn children() -> Vec<i32> {
     let threads = read_dir("/proc/self/task").into_iter().flatten().flatten();
     let listed: Result<String, _> = threads.map(|thread| read_to_string(thread.path().join("children"))).collect();

@@ -11,11 +11,11 @@ use infergate_core::process::{end_with, parent};
 
 use super::children::{ask_children, end_children, take_over};
 
-/// What it waits for, and the signals after which it ends everything.
+/// The signals after which it ends everything.
 const ENDING: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
 
-/// Runs the program `words` and ends as it ends; all that it leaves behind is ended then, or when this process is asked to end, or
-/// when its parent is gone.
+/// Runs the program `words` and ends as it ends. All that it started is ended then, or when this process gets a signal to end, or
+/// when its parent has ended.
 pub fn watch(words: &[OsString]) -> Result<i32> {
     let (program, arguments) = words.split_first().context("the watcher was given no program")?;
     let signals = set_of(&[&ENDING[..], &[libc::SIGCHLD]].concat());
@@ -23,7 +23,7 @@ pub fn watch(words: &[OsString]) -> Result<i32> {
     // SAFETY: the sets outlive the call. From now on the signals come one by one.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const signals, &raw mut before) };
     take_over();
-    // A parent that was gone before this says so by nothing: its pipes are closed, and the program ends at their end.
+    // If the parent ended before this call, no signal will come.
     if !end_with(parent(), libc::SIGTERM) {
         return Ok(2);
     }
@@ -33,7 +33,7 @@ pub fn watch(words: &[OsString]) -> Result<i32> {
     // SAFETY: between fork and exec it sets the new process's mask and a flag, and asks for a number.
     unsafe {
         command.pre_exec(move || {
-            // A server that is asked to end has to hear it.
+            // A server has to receive signals to end.
             libc::sigprocmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
             if end_with(own, libc::SIGKILL) { Ok(()) } else { Err(std::io::ErrorKind::Interrupted.into()) }
         });
@@ -65,7 +65,7 @@ fn set_of(signals: &[i32]) -> libc::sigset_t {
     }
 }
 
-/// Who speaks with the program has to see when it closes its ends: they are not held open here.
+/// Closes the pipes here, so that the caller sees end-of-file.
 fn leave_pipes() {
     let Ok(nothing) = File::options().read(true).write(true).open("/dev/null") else { return };
     for descriptor in [libc::STDIN_FILENO, libc::STDOUT_FILENO] {
@@ -76,13 +76,13 @@ fn leave_pipes() {
     }
 }
 
-/// Until `child` has ended, with which status, or this process is asked to, by which signal. Other children, which were taken over, are
-/// forgotten as they end.
+/// Waits until `child` has ended, and gives its status, or until this process gets a signal to end, which is the error. Other children,
+/// which were taken over, are forgotten as they end.
 fn wait(child: i32, signals: &libc::sigset_t) -> Result<i32, i32> {
     loop {
-        // The program may have been asked, too, and have ended first: of signals that wait the system gives the lowest, and SIGCHLD is the
-        // highest of these. It waits, too, for whoever ended before this.
-        // SAFETY: the set was filled; what is known of the signal is not asked for.
+        // The program may have got the signal, too, and have ended first: the system gives the lowest of pending signals, and SIGCHLD is
+        // the highest of these. It is also pending if a child ended before this.
+        // SAFETY: the set was filled; no information about the signal is read.
         let signal = unsafe { libc::sigwaitinfo(signals, std::ptr::null_mut()) };
         if ENDING.contains(&signal) {
             return Err(signal);
@@ -99,7 +99,7 @@ fn wait(child: i32, signals: &libc::sigset_t) -> Result<i32, i32> {
     }
 }
 
-/// Sends the signal to this process itself, so that its parent sees how the program ended. The exit code, should that not end it.
+/// Sends the signal to this process itself, so that its parent sees how the program ended. Gives the exit code, if that does not end it.
 fn end_by(signal: i32) -> i32 {
     let set = set_of(&[signal]);
     // SAFETY: flags and numbers alone; the set outlives the call. The program has left its own core file, if any.
