@@ -1,8 +1,9 @@
 //! The paired channel: base and head measured in turn on one machine, block by block, judged after every block.
 //!
-//! A block is a fresh process of each side; its one number is d = the median over its pairs of ln(t_head / t_base). Blocks
-//! are the sample, since two processes of one program differ in speed, and all iterations of one process by the same.
-//! Everything here is a function of the blocks measured so far. More blocks never change a decision of an earlier look.
+//! A block starts fresh processes of both sides, once for each placement. Its number d is the mean over these process pairs of the
+//! median of ln(t_head / t_base). Blocks are the sample: two processes of one program differ in speed, and all iterations of a
+//! process share its difference. Everything here is a function of the blocks measured so far. More blocks never change a decision
+//! of an earlier look.
 
 mod accept;
 mod calibration;

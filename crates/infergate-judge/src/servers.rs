@@ -1,7 +1,7 @@
 //! Servers that run already, `gate --base-url --head-url`: each was started once, and processes of one program can differ by several
 //! percent. A block asks one pair of them again and again, so that evidence from blocks grows by that difference as by a
 //! change: in a simulation one pair is called slower in 20 % of gates where they differ by 1 % (SD), and eight in turn in 10 % at 4 %
-//! (cargo-infergate's tests/rules/paired/servers.rs prints the table). So what blocks settle stands only where the pairs themselves carry it: each is
+//! (cargo-infergate's tests/simulations/servers.rs prints the table). So what blocks settle stands only where the pairs themselves carry it: each is
 //! one value, the mean of its blocks, and a t test over the pairs has the same level. Fewer than [`LEAST_SERVERS`] could not show
 //! a change of some percent whatever it was; then time is shown and decides nothing.
 

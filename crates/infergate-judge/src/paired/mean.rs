@@ -38,7 +38,7 @@ pub(super) fn at_least(usual: f64, threshold: f64) -> f64 {
     usual.max((TIMES_THE_MEDIANS * threshold.ln()).exp())
 }
 
-/// ln(mean of head / mean of base) of one block, the mean over its pairs of processes. `None` for times that are no times.
+/// ln(mean of head / mean of base) of one block, averaged over its pairs of processes. `None` if a time is missing, 0 or not finite.
 pub fn block_mean_difference(block: &BlockCase) -> Option<f64> {
     mean(&means(block)?)
 }

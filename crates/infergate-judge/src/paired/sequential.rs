@@ -1,4 +1,4 @@
-//! When a case is settled. A look is the test after a block.
+//! Decides after each block whether a case has its outcome ("a look" = the test after a block).
 
 use super::evidence::{Bet, LEVEL, PASS_LEVEL, fewest_blocks, in_suite};
 use super::mean::{MEAN_WEIGHT, MEDIAN_WEIGHT};
@@ -17,17 +17,20 @@ pub fn fewest_to_fail(cases: usize) -> usize {
     fewest_blocks(cases.max(1) as f64 * (MEDIAN_WEIGHT + MEAN_WEIGHT) / MEDIAN_WEIGHT / LEVEL)
 }
 
-/// Replays the looks over a suite whose cases were fixed before the first block. The answer has the order of `suite`.
+/// Replays the looks over a suite whose cases were fixed before the first block. Results are in the order of `suite`.
 ///
 /// - *Regressed*: the [evidence](super::Bet) of "slower" reached 1 / [`LEVEL`] in the suite, at this or an earlier look, the
-///   estimate is at or above the limit, and head is shown to be slower at each placement of what changed. *Improved* is the mirror
-///   image, but for placements.
-/// - *Within limit*: the evidence of "below the limit" reached 1 / [`PASS_LEVEL`]. A case that also looks improved stays
-///   open for as long as more blocks may say so.
+///   estimate is at or above the limit, and "within the limit" was not shown. Head must also be shown to be slower at each
+///   placement, unless the change is 10 % or more, or is a stall of the mean.
+/// - *Improved*: the evidence of "faster" reached 1 / [`LEVEL`] in the suite, and the estimate is at or below minus the limit. A
+///   mean must also be shown to be within the limit.
+/// - *Within limit*: the evidence of "below the limit" reached 1 / [`PASS_LEVEL`]. A median that looks improved stays open,
+///   since more blocks may show it.
 /// - *Layout*: it would have regressed, but is not shown to be slower at each placement, and at one of them the limit is excluded.
 /// - If the blocks vary too much for the limit and show no improvement, or after the last block, a weaker condition is enough for
 ///   *within limit*: the interval ends below `widest` and the estimate is below the limit.
-/// - After the last of 40 blocks: *unstable* when the interval is wider than twice the limit, else *inconclusive*.
+/// - After the last of 40 blocks: *unstable* when the interval is wider than twice the limit, else *inconclusive*. A mean is never
+///   *unstable*: if its interval is that wide and does not exclude "no slower", it is *advisory*.
 ///
 /// A case is measured until its median and its mean are both settled, or its median regressed.
 ///

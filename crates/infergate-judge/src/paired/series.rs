@@ -14,8 +14,8 @@ pub const MAX_BLOCKS: usize = 40;
 pub struct Series {
     /// ln of the ratio from which on a slowdown fails: ln 1.02.
     pub limit: f64,
-    /// ln of a wider ratio: a case whose blocks vary too much for `limit` passes if a slowdown by this is excluded. None is set where it is
-    /// no more than `limit`.
+    /// ln of a wider ratio: a case whose blocks vary too much for `limit` passes if a slowdown by this is excluded. At or below
+    /// `limit`: no wider limit.
     pub widest: f64,
     /// Standard deviation of a block, as it was expected before the first one.
     pub expected_std: Option<f64>,
@@ -67,7 +67,7 @@ pub struct CaseState {
     pub mean: Option<Box<Self>>,
 }
 
-/// What each pair of processes of a block showed; `None` for times that are no times.
+/// One value for each pair of processes of a block; `None` if a time is missing, 0 or not finite.
 type OfPairs = fn(&BlockCase) -> Option<Vec<f64>>;
 
 /// The series of a case in these blocks; `is_last` where its time is used up.
@@ -90,12 +90,12 @@ fn series_of(case: &PairedCase, blocks: &[&BlockCase], is_last: bool) -> Series 
     Series { mean: means, ..series(case.threshold, case.expected_std, medians) }
 }
 
-/// The median over its pairs of samples of ln(head / base).
+/// For each pair of processes the median of ln(head / base) over its pairs of samples.
 pub(super) fn medians(block: &BlockCase) -> Option<Vec<f64>> {
     block.of_each_pair().map(|(base, head)| median(&log_ratios(base, head)?)).collect()
 }
 
-/// ln(mean of head / mean of base).
+/// For each pair of processes ln(mean of head / mean of base).
 pub(super) fn means(block: &BlockCase) -> Option<Vec<f64>> {
     block.means_of_each_pair()?.iter().map(|means| log_ratio(means.base_ns, means.head_ns)).collect()
 }
@@ -111,8 +111,8 @@ fn at_placements(blocks: &[&BlockCase]) -> Vec<Vec<(usize, f64)>> {
     found.into_values().collect()
 }
 
-/// d of one block: the median over its pairs of ln(head / base); of several pairs of processes the mean of their medians. `None` for
-/// times that are no times.
+/// d of one block: the median of ln(head / base) over pairs of samples, averaged over its pairs of processes. `None` if a time is
+/// missing, 0 or not finite.
 ///
 /// Bursts hit single iterations, and both sides of a pair alike only in part: over the same blocks it varied by 1.9 % on decode
 /// and 1.5 % on prefill, the ratio of medians by 2.6 and 2.2, of means by 3.7 and 2.3, of minima by 3.5 and 2.3.

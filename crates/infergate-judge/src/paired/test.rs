@@ -107,7 +107,7 @@ impl<'a> Test<'a> {
                 if is_stall || theta >= MOST_LUCK { Some(Outcome::Regressed) } else { self.above_limit(blocks) }
             }
             Some(theta) if self.faster && theta <= -limit && (self.within || !is_mean) => Some(Outcome::Improved),
-            // But for a median that looks improved: more blocks may show it.
+            // A median that looks improved stays open, since more blocks may show it.
             Some(theta) if self.within && (theta > -limit || is_mean || is_last) => Some(Outcome::WithinLimit),
             _ => None,
         };
