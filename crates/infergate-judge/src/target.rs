@@ -166,9 +166,9 @@ pub(super) fn judge_load(head: &LoadReceipt, levels: &[&LoadSessionLevel], targe
     rows
 }
 
-/// One row per target and case it names, by what was measured of head in its blocks. A target that names none is not met
-/// either; see [`ensure_targets_name`] for refusing it beforehand. One of a share may name cases of other shares, and
-/// criterion and divan benches have none of their metrics.
+/// One row per target and case that it names, by head's times in its blocks. A target that names no case is missed; see
+/// [`ensure_targets_name`] for refusing it beforehand. A shard's target may name cases of other shards. Criterion and divan benches
+/// have no metric that a target can name.
 pub(super) fn judge_pair(receipt: &PairedReceipt, targets: &[Target]) -> Vec<VerdictRow> {
     let at_best = at_best(&receipt.invalid, receipt.partial);
     let (mut rows, is_of_benches) = (Vec::new(), receipt.head.engine.is_of_benches());
@@ -184,8 +184,8 @@ pub(super) fn judge_pair(receipt: &PairedReceipt, targets: &[Target]) -> Vec<Ver
             };
             row(target, case.into(), value, is_defined, at_best.clone())
         }));
-        let is_share = receipt.share.is_some_and(|share| share.of > 1);
-        if rows.len() == before && !is_share {
+        let is_shard = receipt.share.is_some_and(|shard| shard.of > 1);
+        if rows.len() == before && !is_shard {
             rows.push(row(target, Subject::Model, None, false, at_best.clone()));
         }
     }

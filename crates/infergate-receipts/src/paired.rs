@@ -80,8 +80,8 @@ pub struct PairedReceipt {
     /// What the command found of both sides before and after it measured: how they were built, what head changes of the gate.
     #[serde(default)]
     pub notes: Vec<Note>,
-    /// The share of a suite that this is; `null` where it is all of it.
-    pub share: Option<ShareRecord>,
+    /// The shard of a suite that this is; `null` for the whole suite.
+    pub share: Option<SuiteShard>,
     /// Which functions took the time of cases that are slower; empty where none was looked at.
     #[serde(default)]
     pub explained: Vec<Explained>,
@@ -183,14 +183,14 @@ impl Side {
     }
 }
 
-/// One of several runs that measure a suite together.
+/// A shard: one of several runs that measure a suite together.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct ShareRecord {
+pub struct SuiteShard {
     /// Which one, from 1.
     pub number: usize,
-    /// So many there are.
+    /// Number of shards.
     pub of: usize,
-    /// The cases of all of them that are timed.
+    /// The timed cases of all shards.
     pub suite_cases: usize,
 }
 
@@ -490,7 +490,7 @@ impl PairedReceipt {
     /// Timed cases of the suite that other runs measure.
     pub fn cases_elsewhere(&self) -> usize {
         let here = self.timed().count();
-        self.share.map_or(0, |share| share.suite_cases.saturating_sub(here))
+        self.share.map_or(0, |shard| shard.suite_cases.saturating_sub(here))
     }
 }
 
@@ -498,14 +498,14 @@ impl Format for PairedReceipt {
     const SCHEMA: &'static str = PAIRED_SCHEMA;
 
     fn check(&self) -> Result<()> {
-        let is_share = self.share.is_some_and(|share| share.of > 1);
+        let is_shard = self.share.is_some_and(|shard| shard.of > 1);
         // Those of head can all have failed.
         let has_some = !self.cases.is_empty() || !self.broken.is_empty();
-        ensure!(has_some || self.partial || is_share, "there are no cases in it; measure again");
+        ensure!(has_some || self.partial || is_shard, "there are no cases in it; measure again");
         ensure!(self.cases.len() <= MAX_PAIRED_CASES, "it has more than {MAX_PAIRED_CASES} cases; measure fewer");
         ensure!(self.servers != Some(0), "it was measured on no servers; measure again");
         ensure!(
-            self.share.is_none_or(|share| share.of <= MAX_SHARDS as usize && (1..=share.of).contains(&share.number)),
+            self.share.is_none_or(|shard| shard.of <= MAX_SHARDS as usize && (1..=shard.of).contains(&shard.number)),
             "there is no such shard of a suite; measure again"
         );
         validate_blocks(&self.blocks, &validate_cases(&self.cases)?)?;

@@ -25,7 +25,7 @@ use infergate_core::worker::{PreparedReply, WorkerError};
 use infergate_judge::output::{OutputComparison, compare, default_tolerance};
 use infergate_judge::paired::fewest_to_fail;
 use infergate_receipts::{
-    BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, ShareRecord, Side, SideRecord, timestamp,
+    BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, Side, SideRecord, SuiteShard, timestamp,
 };
 
 /// The longest time that the pilot samples a case (ns).
@@ -290,7 +290,7 @@ fn choose(
     head: &mut Started,
     excluded: &ExcludedBenches,
     context_tokens: usize,
-) -> anyhow::Result<(Vec<Case>, Option<ShareRecord>)> {
+) -> anyhow::Result<(Vec<Case>, Option<SuiteShard>)> {
     let cases = fitting(&request.cases, request.memory_case, context_tokens, &head.benches);
     let mut cases = cases.map_err(|error| head_lacks_bench(request, &head.benches, &base.benches, error))?;
     let suite_cases = request.own_cases.as_ref().map_or(cases.len(), Vec::len) + request.cases_in_other_runs;
@@ -305,7 +305,7 @@ fn choose(
     let (number, of) = (request.shard.index as usize + 1, request.shard.count as usize);
     let mut cases = benches_of_both(request, cases, base, head)?;
     cases.retain(|case| !excluded.has(*case));
-    let share = (of > 1 || request.cases_in_other_runs > 0).then_some(ShareRecord { number, of, suite_cases });
+    let share = (of > 1 || request.cases_in_other_runs > 0).then_some(SuiteShard { number, of, suite_cases });
     let all = cases.len() + head.record.unmatched.len() + base.record.unmatched.len();
     let all = share.map_or(all, |_| suite_cases);
     // The cases of a run share one level of evidence: with each further case, every case needs more.

@@ -76,7 +76,7 @@ fn replay_looks<'a>(suite: &'a [Series], copies: &[f64], elsewhere: usize) -> Ve
     let mut cases: Vec<CaseTests> =
         suite.iter().zip(copies).map(|(series, copies)| CaseTests::new(series, *copies)).collect();
     for blocks in 1..=MAX_BLOCKS {
-        // A run that was cut short ends before the look whose block it lacks; shares of a suite end at different ones.
+        // A run that was cut short ends before the look whose block it lacks; shards of a suite end at different ones.
         let has_block = |at: &usize| suite[*at].differences.len() >= blocks;
         let open: Vec<usize> = (0..cases.len()).filter(|&at| cases[at].settled().is_none()).filter(has_block).collect();
         if open.is_empty() {

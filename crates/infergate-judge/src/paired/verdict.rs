@@ -128,10 +128,10 @@ fn notes(receipt: &PairedReceipt) -> Vec<Note> {
     if receipt.partial {
         notes.push(Note::CutShort { base: false });
     }
-    notes.extend(receipt.share.filter(|share| share.of > 1).map(|share| {
+    notes.extend(receipt.share.filter(|shard| shard.of > 1).map(|shard| {
         Note::from(format!(
             "shard {} of {} of a suite of {} cases: only all shards together give its verdict",
-            share.number, share.of, share.suite_cases
+            shard.number, shard.of, shard.suite_cases
         ))
     }));
     if receipt.base.counted.is_empty() && !receipt.head.counted.is_empty() {
