@@ -62,7 +62,7 @@ pub(super) fn judge(head: &Receipt, references: &[&Baseline], policy: &Policy) -
             }
             (None, None) => {
                 let row = unknown(record, Outcome::Advisory).because(Reason::NoReference);
-                rows.push(row.mended_by(Remedy::Bless));
+                rows.push(row.with_remedy(Remedy::Bless));
             }
         }
     }

@@ -167,7 +167,7 @@ impl Stored<'_> {
         };
         let (Some(head_ns), Some(_)) = (time.head_ns, time.base_ns) else {
             let reason = if self.has_base { Reason::NoSession } else { Reason::NoBaseline };
-            return row(time, self.without_baseline(), vec![reason]).mended_by(Remedy::Bless);
+            return row(time, self.without_baseline(), vec![reason]).with_remedy(Remedy::Bless);
         };
         if let Some(elsewhere) = &self.elsewhere {
             return row(time, self.without_baseline(), vec![elsewhere.clone()]);
@@ -206,7 +206,7 @@ pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy, ex
         if head_ns.is_none() {
             let outcome = if head.partial { Outcome::Partial } else { Outcome::Invalid };
             let row = VerdictRow::new(record.id, outcome, Evidence::Time(time));
-            return row.because(Reason::NotTimed).mended_by(Remedy::MeasureAgain);
+            return row.because(Reason::NotTimed).with_remedy(Remedy::MeasureAgain);
         }
         let known = known(sessions, record.id, head.threads);
         let scatter = match time.cv {

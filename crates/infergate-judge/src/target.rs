@@ -95,8 +95,8 @@ fn row(
         (Some((outcome, reason)), _) => row(outcome).because(reason),
         (None, Some(value)) if target.is_met_by(value) => row(Outcome::Pass),
         (None, Some(_)) => row(Outcome::TargetMissed),
-        (None, None) if is_defined => row(Outcome::Inconclusive).because(Reason::NotMeasured).mended_by(remedy),
-        (None, None) => row(Outcome::TargetMissed).because(Reason::NoSuchMetric).mended_by(remedy),
+        (None, None) if is_defined => row(Outcome::Inconclusive).because(Reason::NotMeasured).with_remedy(remedy),
+        (None, None) => row(Outcome::TargetMissed).because(Reason::NoSuchMetric).with_remedy(remedy),
     }
 }
 

@@ -43,9 +43,9 @@ impl VerdictRow {
         self
     }
 
-    /// The same, with what mends it.
+    /// The same, with how to fix it.
     #[must_use]
-    pub fn mended_by(self, remedy: Remedy) -> Self {
+    pub fn with_remedy(self, remedy: Remedy) -> Self {
         Self { remedy: Some(remedy), ..self }
     }
 

@@ -14,7 +14,7 @@ pub(super) fn judge(receipt: &PairedReceipt, policy: &Policy) -> (Vec<VerdictRow
         let is_allowed = policy.allow_output_change;
         let row =
             output::row(id, base, head, &Rule { tolerance, is_allowed, is_same_code, is_untimed, ..Rule::default() });
-        if row.outcome == Outcome::OutputChanged { row.mended_by(remedy.clone()) } else { row }
+        if row.outcome == Outcome::OutputChanged { row.with_remedy(remedy.clone()) } else { row }
     };
     let of_case = |case: &PairedCase| {
         let is_same_code = receipt.is_same_code_of(case.id);

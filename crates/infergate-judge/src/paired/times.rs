@@ -125,7 +125,7 @@ fn ended(receipt: &PairedReceipt, id: Case, evidence: TimeEvidence, state: &Case
         None if receipt.partial => row(Outcome::Partial),
         None if receipt.out_of_time => {
             let reason = Reason::OutOfTime { blocks: state.blocks, more };
-            row(Outcome::Inconclusive).because(reason).mended_by(Remedy::MoreTime)
+            row(Outcome::Inconclusive).because(reason).with_remedy(Remedy::MoreTime)
         }
         None if load::is_decided(receipt) => {
             row(Outcome::Inconclusive).because(Reason::LoadDecided { blocks: state.blocks })
