@@ -2,8 +2,8 @@
 
 use super::evidence::{Bet, LEVEL, PASS_LEVEL, fewest_blocks, in_suite};
 use super::mean::{MEAN_WEIGHT, MEDIAN_WEIGHT};
+use super::sequential_test::Test;
 use super::series::{CaseState, MAX_BLOCKS, Series};
-use super::test::Test;
 use infergate_receipts::Outcome;
 
 /// The fewest blocks after which a case can pass: 6.
@@ -93,7 +93,7 @@ fn replay_looks<'a>(suite: &'a [Series], copies: &[f64], elsewhere: usize) -> Ve
             let weights: Vec<f64> = tests().map(|test| test.weight).chain(unseen).collect();
             in_suite(&evidence, &weights)
         };
-        let mut worths = worth(|test| test.above).into_iter().zip(worth(|test| test.below));
+        let mut worths = worth(|test| test.wealth_slower).into_iter().zip(worth(|test| test.wealth_faster));
         for (at, case) in cases.iter_mut().enumerate() {
             let is_open = open.contains(&at);
             case.tests_mut().zip(&mut worths).for_each(|(test, worth)| test.note_worth(worth));

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::evidence::interval;
-use super::load;
+use super::load_counts;
 use super::power::smallest_slowdown_of;
 use super::series::{CaseState, MAX_BLOCKS, Series};
 use infergate_core::case::Case;
@@ -127,7 +127,7 @@ fn ended(receipt: &PairedReceipt, id: Case, evidence: TimeEvidence, state: &Case
             let reason = Reason::OutOfTime { blocks: state.blocks, more };
             row(Outcome::Inconclusive).because(reason).with_remedy(Remedy::MoreTime)
         }
-        None if load::is_decided(receipt) => {
+        None if load_counts::is_decided(receipt) => {
             row(Outcome::Inconclusive).because(Reason::LoadDecided { blocks: state.blocks })
         }
         None => row(Outcome::Inconclusive).because(Reason::TooFewBlocks { blocks: state.blocks }),

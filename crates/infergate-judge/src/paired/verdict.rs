@@ -3,7 +3,7 @@
 use super::accept;
 use super::sequential::{case_states, outcomes};
 use super::series::{Series, series};
-use super::{coverage, load, outputs, secondary_metrics, times};
+use super::{coverage, load_counts, outputs, secondary_metrics, times};
 use crate::Policy;
 use crate::memory;
 use crate::{differences, exact, servers, target};
@@ -17,11 +17,11 @@ use infergate_receipts::{
 /// The cases that more blocks may settle. None once head is worse under load, where a block takes most of a minute. All of them while
 /// only counts under load are open.
 pub fn open_cases(receipt: &PairedReceipt) -> Vec<Case> {
-    if load::is_decided(receipt) {
+    if load_counts::is_decided(receipt) {
         return Vec::new();
     }
     let open = unsettled(&receipt.cases, &receipt.blocks, receipt.out_of_time, receipt.cases_elsewhere());
-    if open.is_empty() && load::is_pending(receipt) {
+    if open.is_empty() && load_counts::is_pending(receipt) {
         return receipt.timed().map(|case| case.id).collect();
     }
     open
@@ -80,7 +80,7 @@ fn judged(receipt: &PairedReceipt, policy: &Policy, with_power: bool) -> Verdict
         rows.extend(weighed.map(|row| coverage::explain(receipt, row)));
         rows.extend(secondary_metrics::rows(receipt, *id, series, state.blocks));
     }
-    rows.extend(load::rows(receipt));
+    rows.extend(load_counts::rows(receipt));
     rows.extend(exact::counted_by_both(&base.counted, &head.counted, policy.counter_tolerance));
     rows.extend(exact::held_by_both(&base.held, &head.held, policy.counter_tolerance));
     excuse_counts_of_faster_cases(&mut rows);

@@ -19,7 +19,7 @@ pub fn head_computes_between(receipt: &PairedReceipt) -> Option<String> {
     if is_streaming(&receipt.base) || is_streaming(&receipt.head) || receipt.cases.iter().any(is_bench) {
         return None;
     }
-    let (base, head) = percent_where(&receipt.blocks, |base, head| head - base > MOST_CORES)?;
+    let (base, head) = idle_percent_if_all(&receipt.blocks, |base, head| head - base > MOST_CORES)?;
     Some(format!(
         "head computes while base has its turn, and slows it down: between its calls it uses {head:.0} % of a core, base {base:.0} %; \
          let it rest between calls, or say Pacing::Streaming in Engine::info if it has to go on (docs/reference/engine.md)"
@@ -28,7 +28,7 @@ pub fn head_computes_between(receipt: &PairedReceipt) -> Option<String> {
 
 /// A note where a side computes between its calls in every block without breaking an invariant, as a streaming engine does.
 pub fn computes_between(receipt: &PairedReceipt) -> Option<Note> {
-    let (base, head) = percent_where(&receipt.blocks, |base, head| base.max(head) > MOST_CORES)?;
+    let (base, head) = idle_percent_if_all(&receipt.blocks, |base, head| base.max(head) > MOST_CORES)?;
     Some(Note::from(format!(
         "between its calls base uses {base:.0} % of a core and head {head:.0} %: each is measured next to the other's work"
     )))
@@ -36,7 +36,7 @@ pub fn computes_between(receipt: &PairedReceipt) -> Option<Note> {
 
 /// What base and head use between their calls in the middle block, in % of a core, where `is_so` of the cores in each block. `None` where
 /// that is not known of all, or there are fewer blocks than any verdict takes.
-fn percent_where(blocks: &[BlockRecord], is_so: impl Fn(f64, f64) -> bool) -> Option<(f64, f64)> {
+fn idle_percent_if_all(blocks: &[BlockRecord], is_so: impl Fn(f64, f64) -> bool) -> Option<(f64, f64)> {
     let cores = |idle: Option<Idle>| idle?.cores();
     let both = |block: &BlockRecord| cores(block.base_idle).zip(cores(block.head_idle));
     let (base, head): (Vec<f64>, Vec<f64>) = blocks.iter().map(both).collect::<Option<_>>()?;

@@ -13,7 +13,7 @@ const TOO_NOISY: f64 = 1.5;
 
 /// ln 1.1: from here on no code placement explains a mean over the placements. Of 70 changes that do no more work none moved it by more than
 /// 0.06 (docs/evidence/code-placement.md).
-const MOST_LUCK: f64 = 0.0953;
+const MAX_PLACEMENT_EFFECT: f64 = 0.0953;
 
 /// The chance that a placement at which head is not slower seems so at a look.
 const PLACEMENT_LEVEL: f64 = 0.1;
@@ -30,9 +30,9 @@ pub struct Test<'a> {
     /// What it counts in the suite.
     pub weight: f64,
     /// Wealth of the bets against "no slower", "no faster" and "at or above the limit".
-    pub above: f64,
-    pub below: f64,
-    under_limit: f64,
+    pub wealth_slower: f64,
+    pub wealth_faster: f64,
+    wealth_within: f64,
     /// Whether a look has shown "slower", "faster", or "below the limit".
     slower: bool,
     faster: bool,
@@ -61,9 +61,9 @@ impl<'a> Test<'a> {
             change,
             limit,
             weight,
-            above: 1.0,
-            below: 1.0,
-            under_limit: 1.0,
+            wealth_slower: 1.0,
+            wealth_faster: 1.0,
+            wealth_within: 1.0,
             slower: false,
             faster: false,
             within: false,
@@ -81,19 +81,19 @@ impl<'a> Test<'a> {
         };
         let spread = robust_std(before);
         let change = self.change.scale_by(spread, before.len());
-        self.above *= Bet::factor(change, difference);
-        self.below *= Bet::factor(change, -difference);
-        self.under_limit *= Bet::factor(self.limit.scale_by(spread, before.len()), series.limit - difference);
-        self.within |= self.under_limit >= 1.0 / PASS_LEVEL;
+        self.wealth_slower *= Bet::factor(change, difference);
+        self.wealth_faster *= Bet::factor(change, -difference);
+        self.wealth_within *= Bet::factor(self.limit.scale_by(spread, before.len()), series.limit - difference);
+        self.within |= self.wealth_within >= 1.0 / PASS_LEVEL;
     }
 
     /// Notes what its evidence of "slower" and of "faster" is worth in the suite at this look.
-    pub fn note_worth(&mut self, (above, below): (f64, f64)) {
+    pub fn note_worth(&mut self, (slower, faster): (f64, f64)) {
         if self.settled.is_none() {
-            self.most_slower = self.most_slower.max(above);
-            self.most_faster = self.most_faster.max(below);
-            self.slower |= above >= 1.0 / LEVEL;
-            self.faster |= below >= 1.0 / LEVEL;
+            self.most_slower = self.most_slower.max(slower);
+            self.most_faster = self.most_faster.max(faster);
+            self.slower |= slower >= 1.0 / LEVEL;
+            self.faster |= faster >= 1.0 / LEVEL;
         }
     }
 
@@ -104,7 +104,11 @@ impl<'a> Test<'a> {
         let outcome = match self.estimate(blocks) {
             Some(theta) if self.slower && !self.within && theta >= limit => {
                 let is_stall = median.is_some_and(|median| self.is_stall(theta, median.series, blocks));
-                if is_stall || theta >= MOST_LUCK { Some(Outcome::Regressed) } else { self.above_limit(blocks) }
+                if is_stall || theta >= MAX_PLACEMENT_EFFECT {
+                    Some(Outcome::Regressed)
+                } else {
+                    self.above_limit(blocks)
+                }
             }
             Some(theta) if self.faster && theta <= -limit && (self.within || !is_mean) => Some(Outcome::Improved),
             // A median that looks improved stays open, since more blocks may show it.
