@@ -27,7 +27,7 @@ mod verdict;
 pub use crate::Policy;
 pub use calibration::{block_noise, of_another_setup, own_errors, smallest_called, summarise};
 pub(crate) use evidence::interval;
-pub use evidence::{Bet, LEVEL, PASS_LEVEL, fewest_blocks, in_suite};
+pub use evidence::{Bet, PASS_LEVEL, SUITE_LEVEL, adjusted_evidence, fewest_blocks};
 pub use idle_cpu::{computes_between, head_computes_between};
 pub use limits::{Limits, THRESHOLD, fit_to_upload, missing_cases};
 pub use mean::{block_mean_difference, mean_test};

@@ -5,7 +5,7 @@
 //! one value, the mean of its blocks, and a t test over the pairs has the same level. Fewer than [`LEAST_SERVERS`] could not show
 //! a change of some percent whatever it was; then time is shown and decides nothing.
 
-use super::paired::{LEVEL, PASS_LEVEL, Series, interval};
+use super::paired::{PASS_LEVEL, SUITE_LEVEL, Series, interval};
 use infergate_core::stats::{mean, sample_std, student_interval};
 use infergate_receipts::{Evidence, Outcome, Reason, Statistic, VerdictRow};
 
@@ -34,7 +34,7 @@ pub fn weigh(servers: Option<usize>, series: &Series, tests: usize, mut row: Ver
     let (Some(centre), Some(std)) = (mean(&pairs), sample_std(&pairs)) else {
         return advisory(row, Reason::FewServers { servers: blocks.min(servers), needed: LEAST_SERVERS });
     };
-    let level = LEVEL / tests.max(1) as f64;
+    let level = SUITE_LEVEL / tests.max(1) as f64;
     let (of_suite, shown) = (student_interval(&pairs, level), student_interval(&pairs, PASS_LEVEL));
     let is_carried = match row.outcome {
         Regressed => centre >= series.limit && of_suite.is_some_and(|(low, _)| low > 0.0),

@@ -14,7 +14,7 @@ pub mod subject;
 use infergate_core::case::{Case, Phase};
 use infergate_core::printable::first_of;
 use infergate_core::stats::clopper_pearson;
-use infergate_judge::paired::LEVEL;
+use infergate_judge::paired::SUITE_LEVEL;
 
 pub use output::{differs, output};
 
@@ -264,7 +264,10 @@ fn message(row: &VerdictRow, reason: &Reason) -> String {
 
 /// How often the gate is wrong by design; what a calibration measured is another number.
 pub fn by_design() -> String {
-    format!("The test is designed for at most {} false failures a run, layout noise excluded.", units::percent(LEVEL))
+    format!(
+        "The test is designed for at most {} false failures a run, layout noise excluded.",
+        units::percent(SUITE_LEVEL)
+    )
 }
 
 /// `runs 1 of the 2 changed functions: engine::decode`; more than a few have no names.

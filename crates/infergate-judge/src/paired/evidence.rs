@@ -13,7 +13,7 @@ use infergate_core::stats::{finite, robust_std};
 use infergate_receipts::Interval;
 
 /// The chance that a suite of unchanged cases shows any of them slower: 1 %, over all looks together.
-pub const LEVEL: f64 = 0.01;
+pub const SUITE_LEVEL: f64 = 0.01;
 
 /// The chance that a case at its limit is called within it, over all looks together. An interval's two ends each have it.
 pub const PASS_LEVEL: f64 = 0.025;
@@ -28,7 +28,7 @@ const USUAL_STD: f64 = 0.01;
 const HALVINGS: usize = 40;
 
 /// From so many blocks on they say what blocks vary by.
-const TELLING_BLOCKS: usize = 3;
+const BLOCKS_FOR_STD: usize = 3;
 
 /// The expected deviation counts as much as so many blocks.
 const EXPECTED_BLOCKS: f64 = 3.0;
@@ -53,7 +53,7 @@ impl Bet {
     /// The same with an a of at most 1 / limit. For changes that hit some blocks hard and others not at all: quiet blocks in
     /// between then cost little of what the others won.
     #[must_use]
-    pub fn gentle(self) -> Self {
+    pub fn with_capped_scale(self) -> Self {
         Self { most_scale: 1.0 / self.limit, ..self }
     }
 
@@ -65,7 +65,7 @@ impl Bet {
 
     /// The same, given what `blocks` blocks before varied by.
     pub fn scale_by(self, seen: Option<f64>, blocks: usize) -> f64 {
-        let std = seen.filter(|_| blocks >= TELLING_BLOCKS).map_or(self.expected_std, |seen| {
+        let std = seen.filter(|_| blocks >= BLOCKS_FOR_STD).map_or(self.expected_std, |seen| {
             let (seen, blocks) = (seen.max(self.limit / 10.0), blocks as f64);
             ((EXPECTED_BLOCKS * self.expected_std.ln() + blocks * seen.ln()) / (EXPECTED_BLOCKS + blocks)).exp()
         });
@@ -130,7 +130,7 @@ pub fn fewest_blocks(evidence: f64) -> usize {
 /// weighted mean over all groups of tests that hold it. Whatever tests have nothing to find, their mean reaches w with a
 /// probability of at most 1 / w, so that reporting every test with at least w errs in at most 1 / w of suites (Vovk and
 /// Wang 2021: closed testing with means; weights as there).
-pub fn in_suite(evidence: &[f64], weights: &[f64]) -> Vec<f64> {
+pub fn adjusted_evidence(evidence: &[f64], weights: &[f64]) -> Vec<f64> {
     let mut ascending: Vec<usize> = (0..evidence.len()).collect();
     ascending.sort_by(|a, b| evidence[*a].total_cmp(&evidence[*b]));
     // Of the so many smallest: their weighted sum, and their weight.
@@ -141,7 +141,7 @@ pub fn in_suite(evidence: &[f64], weights: &[f64]) -> Vec<f64> {
         weight += weights[at];
         smallest.push((sum, weight));
     }
-    let mut worth = vec![0.0; evidence.len()];
+    let mut adjusted = vec![0.0; evidence.len()];
     for (rank, &at) in ascending.iter().enumerate() {
         let mean = |others: usize| {
             let (sum, weight) = smallest[others];
@@ -157,7 +157,7 @@ pub fn in_suite(evidence: &[f64], weights: &[f64]) -> Vec<f64> {
                 high = middle;
             }
         }
-        worth[at] = mean(low);
+        adjusted[at] = mean(low);
     }
-    worth
+    adjusted
 }

@@ -1,7 +1,7 @@
 //! Counts under load: failed requests, starved requests, answers that differ from those to single requests, and the length of answers.
 //!
 //! Both servers are started anew for each block, and within one a full or broken server fails many at once: a block is one event. Of
-//! two equal servers each block in which one side alone is worse is a coin's toss, whatever fails how often. So a [bet](BET) that it
+//! two equal servers each block in which one side alone is worse is a coin's toss, whatever fails how often. So a [bet](COIN_STAKE) that it
 //! is head pays what is fair for a coin, and head is called where the bet has grown to 1 / the level, which it does for equal servers
 //! with a chance of the level, however often this is asked. It is also called where both had some and head had more than chance
 //! explains, with each block as one batch ([`is_more_frequent`]): each look asks again at the same level, but what is asked is that two
@@ -16,13 +16,13 @@ use infergate_receipts::{
     Subject, Unit, VerdictRow, WindowRecord,
 };
 
-use super::evidence::LEVEL;
+use super::evidence::SUITE_LEVEL;
 use super::sequential::outcomes;
 use super::series::{MAX_BLOCKS, Series, series};
 
 /// The share of what a bet is worth that is put on the next block in which one side alone is worse: nine of head in a row make 426 of
 /// 1, enough for one scenario, and one of base costs five of these.
-const BET: f64 = 0.96;
+const COIN_STAKE: f64 = 0.96;
 
 /// Answers of a block to the same prompts are of another length where their text differs by more than this.
 const OTHER_LENGTH: f64 = 0.03;
@@ -60,7 +60,7 @@ struct Count {
 }
 
 /// What a bet on one side is worth after all blocks, and the most that it was worth after any.
-struct Bet {
+struct CoinBet {
     now: f64,
     most: f64,
     /// Blocks in which this side alone was worse, less those in which the other one was.
@@ -74,7 +74,7 @@ fn counts(receipt: &PairedReceipt) -> Vec<Count> {
             levels.push((&window.scenario, window.users));
         }
     }
-    let level = LEVEL / (levels.len() * COUNTS.len()).max(1) as f64;
+    let level = SUITE_LEVEL / (levels.len() * COUNTS.len()).max(1) as f64;
     let of_level = |(scenario, users): (&str, u32), what: CountKind| {
         let subject = Subject::Load(format!("{scenario}/{}", Arrivals::Closed { users }.name()));
         let of_side = |side| {
@@ -135,13 +135,13 @@ impl Count {
     }
 
     /// The bet that head is worse; for lengths also the bet that base is, whose answers are shorter then.
-    fn bets(&self) -> Vec<Bet> {
+    fn bets(&self) -> Vec<CoinBet> {
         let worse: Vec<Side> = self.base.iter().zip(&self.head).filter_map(|pair| self.worse(pair)).collect();
         let sides = if self.is_length() { &[Side::Head, Side::Base][..] } else { &[Side::Head] };
         let on = |side: &Side| {
-            let mut bet = Bet { now: 1.0, most: 1.0, lead: 0 };
+            let mut bet = CoinBet { now: 1.0, most: 1.0, lead: 0 };
             for found in &worse {
-                let (factor, won) = if found == side { (1.0 + BET, 1) } else { (1.0 - BET, -1) };
+                let (factor, won) = if found == side { (1.0 + COIN_STAKE, 1) } else { (1.0 - COIN_STAKE, -1) };
                 bet.now *= factor;
                 bet.most = bet.most.max(bet.now);
                 bet.lead += won;
@@ -163,8 +163,9 @@ impl Count {
     /// Whether more blocks may call it: one side leads by half of all blocks or more, and the blocks left are enough.
     fn is_pending(&self) -> bool {
         let (blocks, left) = (self.head.len(), MAX_BLOCKS.saturating_sub(self.head.len()));
-        let reach = |bet: &Bet| bet.now * (1.0 + BET).powi(i32::try_from(left).unwrap_or(i32::MAX)) >= self.needed();
-        let leads = |bet: &Bet| bet.lead > 0 && 2 * bet.lead.unsigned_abs() >= blocks;
+        let reach =
+            |bet: &CoinBet| bet.now * (1.0 + COIN_STAKE).powi(i32::try_from(left).unwrap_or(i32::MAX)) >= self.needed();
+        let leads = |bet: &CoinBet| bet.lead > 0 && 2 * bet.lead.unsigned_abs() >= blocks;
         !self.is_called() && self.bets().iter().any(|bet| leads(bet) && reach(bet))
     }
 

@@ -9,7 +9,7 @@ use infergate_receipts::PairedReceipt;
 pub const QUICK_BLOCKS: usize = 6;
 
 /// The chance that any of the intervals leaves out the truth, if blocks are normal.
-const LEVEL: f64 = 0.05;
+const QUICK_LEVEL: f64 = 0.05;
 
 /// The estimate of one case, as ratios head / base.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,7 +36,7 @@ pub fn quick_estimates(receipt: &PairedReceipt) -> Vec<QuickEstimate> {
     let all = series(&receipt.cases, &receipt.blocks, false);
     let tests = all.len().max(1) as f64;
     let of_case = |(case, series): &(Case, super::Series)| {
-        let (low, high) = student_interval(&series.differences, LEVEL / tests / 2.0)?;
+        let (low, high) = student_interval(&series.differences, QUICK_LEVEL / tests / 2.0)?;
         let ratio = mean(&series.differences)?.exp();
         Some(QuickEstimate { case: *case, ratio, low: low.exp(), high: high.exp() })
     };

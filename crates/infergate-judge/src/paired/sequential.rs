@@ -1,6 +1,6 @@
 //! Decides after each block whether a case has its outcome ("a look" = the test after a block).
 
-use super::evidence::{Bet, LEVEL, PASS_LEVEL, fewest_blocks, in_suite};
+use super::evidence::{Bet, PASS_LEVEL, SUITE_LEVEL, adjusted_evidence, fewest_blocks};
 use super::mean::{MEAN_WEIGHT, MEDIAN_WEIGHT};
 use super::sequential_test::Test;
 use super::series::{CaseState, MAX_BLOCKS, Series};
@@ -14,15 +14,15 @@ pub fn fewest_to_pass() -> usize {
 /// The fewest blocks after which a single slow case of a suite of `cases`, each with a test of its means, can fail: 10 for five
 /// cases.
 pub fn fewest_to_fail(cases: usize) -> usize {
-    fewest_blocks(cases.max(1) as f64 * (MEDIAN_WEIGHT + MEAN_WEIGHT) / MEDIAN_WEIGHT / LEVEL)
+    fewest_blocks(cases.max(1) as f64 * (MEDIAN_WEIGHT + MEAN_WEIGHT) / MEDIAN_WEIGHT / SUITE_LEVEL)
 }
 
 /// Replays the looks over a suite whose cases were fixed before the first block. Results are in the order of `suite`.
 ///
-/// - *Regressed*: the [evidence](super::Bet) of "slower" reached 1 / [`LEVEL`] in the suite, at this or an earlier look, the
+/// - *Regressed*: the [evidence](super::Bet) of "slower" reached 1 / [`SUITE_LEVEL`] in the suite, at this or an earlier look, the
 ///   estimate is at or above the limit, and "within the limit" was not shown. Head must also be shown to be slower at each
 ///   placement, unless the change is 10 % or more, or is a stall of the mean.
-/// - *Improved*: the evidence of "faster" reached 1 / [`LEVEL`] in the suite, and the estimate is at or below minus the limit. A
+/// - *Improved*: the evidence of "faster" reached 1 / [`SUITE_LEVEL`] in the suite, and the estimate is at or below minus the limit. A
 ///   mean must also be shown to be within the limit.
 /// - *Within limit*: the evidence of "below the limit" reached 1 / [`PASS_LEVEL`]. A median that looks improved stays open,
 ///   since more blocks may show it.
@@ -86,17 +86,17 @@ fn replay_looks<'a>(suite: &'a [Series], copies: &[f64], elsewhere: usize) -> Ve
             cases[at].add_block(blocks);
         }
         // A settled test stays in the suite with the evidence that it had.
-        let worth = |of: fn(&Test) -> f64| {
+        let adjusted = |of: fn(&Test) -> f64| {
             let tests = || cases.iter().flat_map(CaseTests::tests);
             let unseen = (elsewhere > 0).then_some(elsewhere as f64 * (MEDIAN_WEIGHT + MEAN_WEIGHT));
             let evidence: Vec<f64> = tests().map(of).chain(unseen.map(|_| 0.0)).collect();
             let weights: Vec<f64> = tests().map(|test| test.weight).chain(unseen).collect();
-            in_suite(&evidence, &weights)
+            adjusted_evidence(&evidence, &weights)
         };
-        let mut worths = worth(|test| test.wealth_slower).into_iter().zip(worth(|test| test.wealth_faster));
+        let mut both = adjusted(|test| test.wealth_slower).into_iter().zip(adjusted(|test| test.wealth_faster));
         for (at, case) in cases.iter_mut().enumerate() {
             let is_open = open.contains(&at);
-            case.tests_mut().zip(&mut worths).for_each(|(test, worth)| test.note_worth(worth));
+            case.tests_mut().zip(&mut both).for_each(|(test, both)| test.note_adjusted(both));
             if is_open {
                 case.try_to_settle(blocks);
             }
@@ -115,7 +115,7 @@ struct CaseTests<'a> {
 impl<'a> CaseTests<'a> {
     fn new(series: &'a Series, copies: f64) -> Self {
         let bet = |series: &Series| Bet::new(series.limit, series.expected_std);
-        let of_mean = |mean| Test::new(mean, bet(mean).gentle(), bet(mean), MEAN_WEIGHT * copies);
+        let of_mean = |mean| Test::new(mean, bet(mean).with_capped_scale(), bet(mean), MEAN_WEIGHT * copies);
         let mean = series.mean.as_deref().map(of_mean);
         Self { median: Test::new(series, bet(series), bet(series), MEDIAN_WEIGHT * copies), mean }
     }

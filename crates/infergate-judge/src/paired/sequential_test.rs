@@ -1,12 +1,12 @@
 //! One test while the looks are replayed: of a case's median, or of its mean.
 
-use super::evidence::{Bet, LEVEL, PASS_LEVEL};
+use super::evidence::{Bet, PASS_LEVEL, SUITE_LEVEL};
 use super::series::{CaseState, MAX_BLOCKS, Series};
 use infergate_core::stats::{finite, hodges_lehmann, robust_std};
 use infergate_receipts::{Outcome, Shown};
 
 /// After so many blocks their spread says whether the limit can be decided.
-const TELLING_BLOCKS: usize = 8;
+const BLOCKS_FOR_NOISE: usize = 8;
 
 /// Blocks that vary by more than so many times the limit decide it in none of the blocks that a gate has.
 const TOO_NOISY: f64 = 1.5;
@@ -88,12 +88,12 @@ impl<'a> Test<'a> {
     }
 
     /// Notes what its evidence of "slower" and of "faster" is worth in the suite at this look.
-    pub fn note_worth(&mut self, (slower, faster): (f64, f64)) {
+    pub fn note_adjusted(&mut self, (slower, faster): (f64, f64)) {
         if self.settled.is_none() {
             self.most_slower = self.most_slower.max(slower);
             self.most_faster = self.most_faster.max(faster);
-            self.slower |= slower >= 1.0 / LEVEL;
-            self.faster |= faster >= 1.0 / LEVEL;
+            self.slower |= slower >= 1.0 / SUITE_LEVEL;
+            self.faster |= faster >= 1.0 / SUITE_LEVEL;
         }
     }
 
@@ -246,7 +246,7 @@ impl<'a> Test<'a> {
 
 /// Whether these blocks vary by so much that the limit is not decided within the blocks that a gate has.
 fn is_too_noisy(series: &Series, blocks: usize) -> bool {
-    let seen = series.differences.get(..blocks).filter(|seen| seen.len() >= TELLING_BLOCKS);
+    let seen = series.differences.get(..blocks).filter(|seen| seen.len() >= BLOCKS_FOR_NOISE);
     seen.and_then(robust_std).is_some_and(|std| std > TOO_NOISY * series.limit)
 }
 

@@ -8,7 +8,8 @@ mod stalls;
 
 use infergate_core::stats::normal;
 use infergate_judge::paired::{
-    Bet, CaseState, LEVEL, MAX_BLOCKS, Series, case_states, fewest_blocks, fewest_to_fail, is_called_beside, outcomes,
+    Bet, CaseState, MAX_BLOCKS, SUITE_LEVEL, Series, case_states, fewest_blocks, fewest_to_fail, is_called_beside,
+    outcomes,
 };
 use infergate_receipts::{Outcome, Shown};
 use proptest::prelude::*;
@@ -65,7 +66,7 @@ fn a_big_slowdown_is_called_after_ten_blocks_and_not_before() {
         assert!(state.shown == Some(Shown::Slower) && ends(&state).0 > 0.0);
         // Each block won the whole stake; the four others stay in the suite with the little they have.
         let p = state.p_adjusted.expect("a p value");
-        assert!(p <= LEVEL && p > 1.0 / 1.9_f64.powi(10), "{p}");
+        assert!(p <= SUITE_LEVEL && p > 1.0 / 1.9_f64.powi(10), "{p}");
     }
     // All five at once: each stands for the others, and none needs as many blocks.
     let all = case_states(&vec![series(&slow); 5], 0);
@@ -118,7 +119,7 @@ fn what_looks_improved_when_its_time_ends_is_within_its_limit() {
 fn a_slowdown_below_the_limit_is_never_regressed() {
     // Certainly slower, and neither shown to be above the limit nor below it.
     let state = among_quiet(&spread(0.95 * limit(), 0.4 * limit(), MAX_BLOCKS), 5);
-    assert!(state.shown == Some(Shown::Slower) && state.p_adjusted.is_some_and(|p| p <= LEVEL));
+    assert!(state.shown == Some(Shown::Slower) && state.p_adjusted.is_some_and(|p| p <= SUITE_LEVEL));
     assert!(ends(&state).1 > limit() && ends(&state).0 > 0.0);
     assert_eq!(settled(&state), (Some(Outcome::Inconclusive), MAX_BLOCKS));
     let half = among_quiet(&spread(0.5 * limit(), 0.004, MAX_BLOCKS), 5);

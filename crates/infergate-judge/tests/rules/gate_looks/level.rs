@@ -2,7 +2,7 @@
 
 use infergate_core::stats::{normal, sample_std};
 use infergate_judge::paired::{
-    Bet, LEVEL, MAX_BLOCKS, Series, in_suite, outcomes, smallest_slowdown, smallest_slowdown_of,
+    Bet, MAX_BLOCKS, SUITE_LEVEL, Series, adjusted_evidence, outcomes, smallest_slowdown, smallest_slowdown_of,
 };
 use infergate_receipts::Outcome;
 
@@ -32,7 +32,7 @@ fn shown_slower(
         (0..MAX_BLOCKS).any(|at| {
             let factor = |case: &Vec<f64>| Bet::factor(bet.scale(&case[..at]), case[at]);
             wealth.iter_mut().zip(&cases).for_each(|(wealth, case)| *wealth *= factor(case));
-            in_suite(&wealth, &[1.0; 5]).iter().any(|worth| *worth >= 1.0 / LEVEL)
+            adjusted_evidence(&wealth, &[1.0; 5]).iter().any(|worth| *worth >= 1.0 / SUITE_LEVEL)
         })
     });
     shown.count() as f64 / suites as f64
@@ -40,7 +40,7 @@ fn shown_slower(
 
 #[test]
 fn false_alarms_keep_to_the_level_whatever_the_tails_and_the_expected_noise() {
-    assert_eq!(LEVEL, 0.01);
+    assert_eq!(SUITE_LEVEL, 0.01);
     // A rate near zero would mean that the simulation sees no alarm at all; 20,000 suites gave 0.0063 to 0.0073.
     for (expected, noise) in [(0.004, 0.008), (0.008, 0.008), (0.01, 0.02)] {
         let rate = shown_slower(2000, expected, |_, _| 0.0, |random| noise * normal(random));
