@@ -33,18 +33,18 @@ fn row(case: Case, metric: Metric, bet: Bet, blocks: &[&BlockCase]) -> Option<Ve
         median(&pairs.collect::<Option<Vec<f64>>>()?)
     };
     let differences: Vec<f64> = sides.iter().map(difference).collect::<Option<_>>()?;
-    let theta = hodges_lehmann(&differences)?;
+    let estimate = hodges_lehmann(&differences)?;
     let least = 1.0 / PASS_LEVEL;
     let (low, high) = (bet.lower_bound(&differences, least), bet.upper_bound(&differences, least));
-    let ends = low.zip(high).map(|(low, high)| (low.min(theta), high.max(theta)));
+    let log_interval = low.zip(high).map(|(low, high)| (low.min(estimate), high.max(estimate)));
     let base_ns = middle_ns(&sides.iter().map(|(base, _)| median(base)).collect::<Option<Vec<f64>>>()?);
-    let ratio = Some(theta.exp());
+    let ratio = Some(estimate.exp());
     let evidence = TimeEvidence {
         counted: false,
         base_ns,
         head_ns: by_ratio(base_ns, ratio),
         ratio,
-        interval: ends.and_then(interval),
+        interval: log_interval.and_then(interval),
         blocks: Some(differences.len()),
         ..TimeEvidence::new(metric, Against::Base)
     };

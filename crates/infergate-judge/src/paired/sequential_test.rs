@@ -102,17 +102,17 @@ impl<'a> Test<'a> {
     pub fn try_to_settle(&mut self, blocks: usize, median: Option<&Self>) {
         let (limit, is_mean, is_last) = (self.series.limit, median.is_some(), self.series.ends_with(blocks));
         let outcome = match self.estimate(blocks) {
-            Some(theta) if self.slower && !self.within && theta >= limit => {
-                let is_stall = median.is_some_and(|median| self.is_stall(theta, median.series, blocks));
-                if is_stall || theta >= MAX_PLACEMENT_EFFECT {
+            Some(estimate) if self.slower && !self.within && estimate >= limit => {
+                let is_stall = median.is_some_and(|median| self.is_stall(estimate, median.series, blocks));
+                if is_stall || estimate >= MAX_PLACEMENT_EFFECT {
                     Some(Outcome::Regressed)
                 } else {
                     self.above_limit(blocks)
                 }
             }
-            Some(theta) if self.faster && theta <= -limit && (self.within || !is_mean) => Some(Outcome::Improved),
+            Some(estimate) if self.faster && estimate <= -limit && (self.within || !is_mean) => Some(Outcome::Improved),
             // A median that looks improved stays open, since more blocks may show it.
-            Some(theta) if self.within && (theta > -limit || is_mean || is_last) => Some(Outcome::WithinLimit),
+            Some(estimate) if self.within && (estimate > -limit || is_mean || is_last) => Some(Outcome::WithinLimit),
             _ => None,
         };
         let has_failed = median.and_then(|median| median.settled).is_some_and(|end| end.outcome == Outcome::Regressed);
@@ -120,9 +120,9 @@ impl<'a> Test<'a> {
     }
 
     /// Whether the mean rose beyond the median by as much as their limits differ. Code placement moves all samples, and both alike.
-    fn is_stall(&self, theta: f64, median: &Series, blocks: usize) -> bool {
+    fn is_stall(&self, estimate: f64, median: &Series, blocks: usize) -> bool {
         let of_median = median.differences.get(..blocks).and_then(hodges_lehmann);
-        of_median.is_some_and(|of_median| theta - of_median >= self.series.limit - median.limit)
+        of_median.is_some_and(|of_median| estimate - of_median >= self.series.limit - median.limit)
     }
 
     fn settle_as(&mut self, outcome: Option<Outcome>, blocks: usize) {
@@ -168,7 +168,7 @@ impl<'a> Test<'a> {
             return;
         }
         let estimate = series.differences.get(..blocks).and_then(hodges_lehmann);
-        let is_below = estimate.is_some_and(|theta| theta < series.limit);
+        let is_below = estimate.is_some_and(|estimate| estimate < series.limit);
         if is_below && self.interval(blocks).is_some_and(|(_, high)| high < series.widest) {
             let limit = if self.within { series.limit } else { series.widest };
             self.settled = Some(Settled { outcome: Outcome::WithinLimit, blocks, limit });
@@ -210,8 +210,8 @@ impl<'a> Test<'a> {
         if self.within {
             high = high.min(series.limit);
         }
-        let theta = hodges_lehmann(seen)?;
-        Some((low.min(theta), high.max(theta)))
+        let estimate = hodges_lehmann(seen)?;
+        Some((low.min(estimate), high.max(estimate)))
     }
 
     /// Its outcome and its numbers.
@@ -235,8 +235,8 @@ impl<'a> Test<'a> {
             blocks,
             limit: self.settled.map_or(series.limit, |settled| settled.limit),
             slower_at: (outcome == Some(Outcome::Layout)).then(slower_at),
-            theta: hodges_lehmann(seen),
-            ends: self.interval(blocks),
+            log_ratio: hodges_lehmann(seen),
+            log_interval: self.interval(blocks),
             shown,
             p_adjusted: (blocks > 0).then(|| (1.0 / most).min(1.0)),
             mean: None,

@@ -54,10 +54,10 @@ pub struct CaseState {
     /// Where it is *layout*: the placements at which head is slower, and how many there are.
     pub slower_at: Option<(usize, usize)>,
     /// Hodges-Lehmann estimate of ln(head / base); `None` without blocks.
-    pub theta: Option<f64>,
+    pub log_ratio: Option<f64>,
     /// The ends of a 95 % interval that is valid wherever the looking stopped, and that includes the estimate and agrees with what was
     /// shown; `None` of fewer than 6 blocks.
-    pub ends: Option<(f64, f64)>,
+    pub log_interval: Option<(f64, f64)>,
     /// Whether head was shown to be slower or faster at the suite's level, at whatever limit.
     pub shown: Option<Shown>,
     /// Adjusted p of "slower", valid wherever the looking stopped; of "faster" where that was shown. `None` without blocks.
@@ -68,12 +68,12 @@ pub struct CaseState {
 }
 
 /// One value for each pair of processes of a block; `None` if a time is missing, 0 or not finite.
-type OfPairs = fn(&BlockCase) -> Option<Vec<f64>>;
+type PairDifferences = fn(&BlockCase) -> Option<Vec<f64>>;
 
 /// The series of a case in these blocks; `is_last` where its time is used up.
 fn series_of(case: &PairedCase, blocks: &[&BlockCase], is_last: bool) -> Series {
     let placements = at_placements(blocks);
-    let series = |threshold: f64, expected_std, of_pairs: OfPairs| {
+    let series = |threshold: f64, expected_std, of_pairs: PairDifferences| {
         let limit = threshold.ln();
         Series {
             limit,

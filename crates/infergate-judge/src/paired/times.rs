@@ -53,7 +53,7 @@ fn explained(
     (medians, median): (&Series, &CaseState),
     (means, mean): (&Series, &CaseState),
 ) -> VerdictRow {
-    let beyond = mean.theta.zip(median.theta).map(|(mean, median)| mean - median);
+    let beyond = mean.log_ratio.zip(median.log_ratio).map(|(mean, median)| mean - median);
     match row.outcome {
         // All samples alike would move the median as much.
         Outcome::Regressed if beyond.is_some_and(|beyond| beyond >= means.limit - medians.limit) => {
@@ -78,14 +78,14 @@ fn evidence(receipt: &PairedReceipt, id: Case, state: &CaseState, statistic: Sta
     };
     let base = of_processes(|block| &block.base_ns, |means| means.base_ns);
     let head = of_processes(|block| &block.head_ns, |means| means.head_ns);
-    let (base_ns, ratio) = (middle_ns(&base), state.theta.map(f64::exp));
+    let (base_ns, ratio) = (middle_ns(&base), state.log_ratio.map(f64::exp));
     TimeEvidence {
         statistic,
         base_ns,
         head_ns: by_ratio(base_ns, ratio),
         cv: coefficient_of_variation(&head),
         ratio,
-        interval: state.ends.and_then(interval),
+        interval: state.log_interval.and_then(interval),
         shown: state.shown,
         p_adjusted: state.p_adjusted,
         threshold: Some(state.limit.exp()),

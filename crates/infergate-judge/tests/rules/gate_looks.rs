@@ -46,7 +46,7 @@ fn settled(state: &CaseState) -> (Option<Outcome>, usize) {
 }
 
 fn ends(state: &CaseState) -> (f64, f64) {
-    state.ends.expect("an interval")
+    state.log_interval.expect("an interval")
 }
 
 fn half_width(state: &CaseState) -> f64 {
@@ -90,7 +90,7 @@ fn an_improvement_is_the_mirror_image() {
     // The quiet cases beside it are not their own mirror image, so the two are near each other and not the same.
     let p = |state: &CaseState| state.p_adjusted.expect("a p");
     assert!(p(&faster) <= 0.01 && (p(&faster) - p(&slower)).abs() < 1e-3, "{faster:?} {slower:?}");
-    assert_eq!(faster.theta, slower.theta.map(|theta| -theta));
+    assert_eq!(faster.log_ratio, slower.log_ratio.map(|log_ratio| -log_ratio));
     assert_eq!(ends(&faster), (-ends(&slower).1, -ends(&slower).0));
     // Looks faster, and is not shown to be: it passes in the end.
     let noisy = Series { expected_std: Some(0.06), ..series(&spread(-0.021, 0.1, MAX_BLOCKS)) };
@@ -145,7 +145,7 @@ fn the_end_is_unstable_or_inconclusive_by_the_width_of_the_interval() {
     let mut broken = quiet(MAX_BLOCKS);
     broken[3] = f64::NAN;
     let broken = among_quiet(&broken, 5);
-    assert_eq!((settled(&broken), broken.ends), ((Some(Unstable), MAX_BLOCKS), None), "no number never passes");
+    assert_eq!((settled(&broken), broken.log_interval), ((Some(Unstable), MAX_BLOCKS), None), "no number never passes");
 }
 
 #[test]

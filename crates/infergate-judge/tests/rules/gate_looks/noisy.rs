@@ -50,10 +50,11 @@ fn time_that_ends_early_passes_what_excludes_the_wider_limit_and_leaves_the_rest
             assert_eq!(last, before, "what was decided stays so");
             continue;
         }
-        let excludes = before.ends.is_some_and(|(_, high)| high < series.widest);
-        let passes = excludes && before.theta.is_some_and(|theta| theta < limit());
+        let excludes = before.log_interval.is_some_and(|(_, high)| high < series.widest);
+        let passes = excludes && before.log_ratio.is_some_and(|estimate| estimate < limit());
         // What is below its limit waited for an improvement.
-        let decides = if before.ends.is_some_and(|(_, high)| high <= limit()) { limit() } else { series.widest };
+        let decides =
+            if before.log_interval.is_some_and(|(_, high)| high <= limit()) { limit() } else { series.widest };
         let expected = passes.then_some((Outcome::WithinLimit, decides));
         assert_eq!(last.outcome.map(|outcome| (outcome, last.limit)), expected, "{before:?}");
         *(if passes { &mut passed } else { &mut open }) += 1;

@@ -156,7 +156,9 @@ fn suites_without_a_stall_pass_as_soon_and_are_called_no_more_often() {
         let longest = |suite: &[Series]| settled(suite).iter().flatten().map(|(_, blocks)| *blocks).max().unwrap_or(0);
         blocks += longest(&suite);
         alone += longest(&by_median_alone(&suite));
-        slower += usize::from(case_states(&suite, 0).iter().any(|state| state.ends.is_some_and(|(low, _)| low > 0.0)));
+        slower += usize::from(
+            case_states(&suite, 0).iter().any(|state| state.log_interval.is_some_and(|(low, _)| low > 0.0)),
+        );
     }
     let mean = |sum: usize| sum as f64 / suites as f64;
     println!(
@@ -189,7 +191,7 @@ fn a_case_that_is_one_percent_slower_passes_and_is_said_to_be_slower_in_some_gat
             let first = case_states(&suite, 0).swap_remove(0);
             passed += usize::from(first.outcome == Some(Outcome::WithinLimit));
             shown += usize::from(first.shown == Some(Shown::Slower));
-            said += usize::from(first.ends.is_some_and(|(low, _)| low > 0.0));
+            said += usize::from(first.log_interval.is_some_and(|(low, _)| low > 0.0));
         }
         let percent = |count: usize| 100.0 * count as f64 / f64::from(gates);
         println!(
