@@ -97,7 +97,7 @@ impl PairedRun<'_> {
     pub fn take_noise_of_calibration(&mut self, noise: &[Noise]) {
         for case in self.receipt.cases.iter_mut().filter(|case| case.timed && case.load.is_none()) {
             if let Some(noise) = noise.iter().find(|noise| noise.case == case.id && noise.std.is_some()) {
-                self.request.limits.expect(case, noise.std, noise.mean_std);
+                self.request.limits.set_limits_by_noise(case, noise.std, noise.mean_std);
             }
         }
     }

@@ -156,7 +156,7 @@ impl PairPlan {
         case.pairs = symmetric(case, pairs_for_error(std, TARGET_ERROR).max(least).min(most));
         let process_std = process_std(case.id);
         let mean_std = mean_error(&seen.base_ns, case.pairs).map(|error| process_std.hypot(error));
-        limits.expect(case, Some(process_std.hypot(median_error(std, case.pairs))), mean_std);
+        limits.set_limits_by_noise(case, Some(process_std.hypot(median_error(std, case.pairs))), mean_std);
     }
 
     /// Reduces the pairs of each case, down to the fewest, so that all take `room_ns` of a block together, and the expected noise with
@@ -176,7 +176,7 @@ impl PairPlan {
             case.pairs = scaled.max(least).min(case.pairs);
             let std = process_std(case.id).hypot(median_error(seen.pilot.std, case.pairs));
             // The noise of means rests on single times, and not on the number of pairs.
-            limits.expect(case, Some(std), case.mean.and_then(|mean| mean.expected_std));
+            limits.set_limits_by_noise(case, Some(std), case.mean.and_then(|mean| mean.expected_std));
         }
     }
 

@@ -63,11 +63,11 @@ impl Limits {
             return;
         }
         // A receipt without the second test had none to fail.
-        self.expect(case, case.expected_std, case.mean.and_then(|mean| mean.expected_std));
+        self.set_limits_by_noise(case, case.expected_std, case.mean.and_then(|mean| mean.expected_std));
     }
 
     /// Notes the noise to expect of the medians and of the means of a case, which is not one under load, and sets its limits by it.
-    pub fn expect(&self, case: &mut PairedCase, std: Option<f64>, mean_std: Option<f64>) {
+    pub fn set_limits_by_noise(&self, case: &mut PairedCase, std: Option<f64>, mean_std: Option<f64>) {
         let usual = if case.id.phase() == Phase::Bench { WIDEST_OF_BENCHES } else { WIDEST };
         case.expected_std = std;
         case.threshold = self.threshold;
