@@ -449,7 +449,7 @@ impl Layer {
                 counter_tolerance: judging.counter_tolerance,
                 drift_tolerance: judging.drift_tolerance,
                 targets: judging.targets,
-                undecided_passes: paired.inconclusive == "warn",
+                inconclusive_passes: paired.inconclusive == "warn",
                 ..Policy::default()
             },
             baselines: judging.baselines,

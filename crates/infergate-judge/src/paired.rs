@@ -25,7 +25,7 @@ mod times;
 mod verdict;
 
 pub use crate::Policy;
-pub use calibration::{block_noise, of_another_setup, own_errors, smallest_called, summarise};
+pub use calibration::{block_noise, false_failure_rate, of_another_setup, smallest_detectable, summarise};
 pub(crate) use evidence::interval;
 pub use evidence::{Bet, PASS_LEVEL, SUITE_LEVEL, adjusted_evidence, fewest_blocks};
 pub use idle_cpu::{computes_between, head_computes_between};
@@ -34,6 +34,6 @@ pub use mean::{block_mean_difference, mean_test};
 pub use merge::{join, merge};
 pub use power::{smallest_slowdown, smallest_slowdown_of};
 pub use quick_estimate::{QUICK_BLOCKS, QuickEstimate, quick_estimates};
-pub use sequential::{case_states, fewest_to_fail, fewest_to_pass, is_called_beside, outcomes, settled};
+pub use sequential::{case_states, fewest_to_fail, fewest_to_pass, outcomes, regresses_among, settled};
 pub use series::{CaseState, MAX_BLOCKS, Series, block_difference, series};
 pub use verdict::{judge, judge_without_power, not_compared, open_cases, unsettled};

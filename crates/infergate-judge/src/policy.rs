@@ -29,7 +29,7 @@ pub struct Policy {
     /// In a paired run, another output is shown and does not fail.
     pub allow_output_change: bool,
     /// In a paired run, what noise alone left undecided passes.
-    pub undecided_passes: bool,
+    pub inconclusive_passes: bool,
     /// In a paired run, intended changes that whoever judges knows of already, in addition to those that the receipt says base has.
     pub accepted_before: Vec<Accept>,
 }
@@ -42,7 +42,7 @@ impl Default for Policy {
             drift_tolerance: None,
             targets: Vec::new(),
             allow_output_change: false,
-            undecided_passes: false,
+            inconclusive_passes: false,
             accepted_before: Vec::new(),
         }
     }

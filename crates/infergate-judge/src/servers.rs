@@ -13,7 +13,7 @@ use infergate_receipts::{Evidence, Outcome, Reason, Statistic, VerdictRow};
 pub const LEAST_SERVERS: usize = 4;
 
 /// A time that blocks of `series` settled, one of `tests`, with as many `servers` of each side: the same, or advisory with the reason.
-pub fn weigh(servers: Option<usize>, series: &Series, tests: usize, mut row: VerdictRow) -> VerdictRow {
+pub fn check_server_pairs(servers: Option<usize>, series: &Series, tests: usize, mut row: VerdictRow) -> VerdictRow {
     use Outcome::{Improved, Inconclusive, Regressed, Unstable, WithinLimit};
     let Some(servers) = servers else { return row };
     // A row of means rests on the means of the same blocks.

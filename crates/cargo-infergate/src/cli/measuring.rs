@@ -13,7 +13,7 @@ use infergate_build::code::Changed;
 use infergate_build::sources::Sources;
 use infergate_build::{output, progress};
 use infergate_core::progress::Progress;
-use infergate_judge::paired::{QUICK_BLOCKS, block_noise, of_another_setup, open_cases, own_errors};
+use infergate_judge::paired::{QUICK_BLOCKS, block_noise, false_failure_rate, of_another_setup, open_cases};
 use infergate_receipts::{Calibration, Note, PairedReceipt, Took};
 use infergate_report::{units::many, words};
 
@@ -98,7 +98,7 @@ pub fn measure(
         receipt.notes.extend(not_alike.map(Note::from));
         // Outputs and counts are exact: only times can fail falsely.
         if !receipt.blocks.is_empty() {
-            receipt.notes.push(own_errors(calibration.as_ref(), &receipt));
+            receipt.notes.push(false_failure_rate(calibration.as_ref(), &receipt));
         }
     }
     Ok((receipt, builds))

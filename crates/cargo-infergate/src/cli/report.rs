@@ -12,7 +12,7 @@ use crate::config::Config;
 use infergate_core::config::Config as Measured;
 use infergate_core::{prompt, sha256};
 use infergate_judge::memory;
-use infergate_judge::paired::{Policy, judge, missing_cases, own_errors};
+use infergate_judge::paired::{Policy, false_failure_rate, judge, missing_cases};
 use infergate_receipts::{
     BASELINE_SCHEMA, Evidence, LOAD_SCHEMA, MEMORY_SCHEMA, Outcome, PAIRED_SCHEMA, PairedReceipt, RECEIPT_SCHEMA,
     Receipt, ReceiptOrBaseline, VERDICT_SCHEMA, Verdict, read, read_receipt_or_baseline, read_uploaded, schema_of,
@@ -183,13 +183,13 @@ fn judged(runs: &[ReceiptOrBaseline], inputs: &Inputs, config: &Config) -> Resul
 fn judge_pull_request(receipt: &PairedReceipt, config: &Config) -> Result<Verdict> {
     let missing = missing_cases(receipt, &config.measured.cases);
     // If cases are missing, inconclusive rows do not pass either.
-    let undecided_passes = config.policy.undecided_passes && missing.is_none();
-    let policy = Policy { accepted_before: config.tables.accept.clone(), undecided_passes, ..config.policy.clone() };
+    let inconclusive_passes = config.policy.inconclusive_passes && missing.is_none();
+    let policy = Policy { accepted_before: config.tables.accept.clone(), inconclusive_passes, ..config.policy.clone() };
     let mut receipt = config.limits().set_in(receipt.clone());
     let notes = receipt.notes.len();
     receipt.notes.retain(|note| !is_of_errors(note));
     if receipt.notes.len() < notes {
-        receipt.notes.push(own_errors(find_calibration(config, &receipt)?.as_ref(), &receipt));
+        receipt.notes.push(false_failure_rate(find_calibration(config, &receipt)?.as_ref(), &receipt));
     }
     let mut verdict = judge(&receipt, &policy);
     let Some(missing) = missing else { return Ok(verdict) };

@@ -2,7 +2,7 @@
 
 use infergate_core::stats::normal;
 use infergate_judge::paired::{MAX_BLOCKS, Series, settled};
-use infergate_judge::servers::{LEAST_SERVERS, weigh};
+use infergate_judge::servers::{LEAST_SERVERS, check_server_pairs};
 use infergate_receipts::{Against, Evidence, Metric, Outcome, TimeEvidence, VerdictRow};
 
 use crate::gate::support::case;
@@ -44,7 +44,7 @@ impl World {
         for suite in (0..gates).map(|seed| self.suite(seed)) {
             let rows = suite.iter().zip(settled(&suite)).filter_map(|(series, at)| Some((series, row_of(at?))));
             let weighed: Vec<(Outcome, Outcome)> = rows
-                .map(|(series, row)| (row.outcome, weigh(Some(self.servers), series, CASES, row).outcome))
+                .map(|(series, row)| (row.outcome, check_server_pairs(Some(self.servers), series, CASES, row).outcome))
                 .collect();
             by_blocks += u64::from(weighed.iter().any(|(was, _)| *was == Outcome::Regressed));
             by_servers += u64::from(weighed.iter().any(|(_, is)| *is == Outcome::Regressed));

@@ -18,7 +18,7 @@ use infergate_receipts::{
 const TIMES_AS_NOISY: f64 = 2.0;
 
 /// The smallest slowdown of each timed case that a gate here reports, as a ratio, by the limit `threshold`. `None` where no slowdown up to a doubling is reported.
-pub fn smallest_called(calibration: &Calibration, threshold: f64) -> Vec<Option<f64>> {
+pub fn smallest_detectable(calibration: &Calibration, threshold: f64) -> Vec<Option<f64>> {
     let noise = block_noise(calibration);
     let smallest = |case: &Noise| smallest_slowdown(threshold.ln(), case.std?, MAX_BLOCKS, noise.len());
     noise.iter().map(smallest).collect()
@@ -30,7 +30,7 @@ pub fn summarise(calibration: &Calibration) -> Summary {
         schema: SUMMARY_SCHEMA,
         same_file: live(calibration, false),
         separate_builds: live(calibration, true),
-        smallest_called: smallest_called(calibration, THRESHOLD),
+        smallest_called: smallest_detectable(calibration, THRESHOLD),
         noise: block_noise(calibration),
     }
 }
@@ -108,7 +108,7 @@ fn noise(calibration: &Calibration, case: Case) -> Noise {
 
 /// How often gates between two builds that do the same were wrong here, judged by the limits of `receipt`: the question that a change asks,
 /// which gates of one file against itself do not answer.
-pub fn own_errors(calibration: Option<&Calibration>, receipt: &PairedReceipt) -> Note {
+pub fn false_failure_rate(calibration: Option<&Calibration>, receipt: &PairedReceipt) -> Note {
     let unknown = |why: &str| Note::OwnErrorsUnknown { why: why.to_owned() };
     let Some(calibration) = calibration else {
         return unknown("this machine class has no calibration (`calibrate` makes one)");

@@ -3,7 +3,7 @@
 use infergate_receipts::{CodeRuns, Outcome, PairedReceipt, Reason, VerdictRow};
 
 /// The row, with the changed functions that its case runs as a reason where its time differs or is not decided.
-pub fn explain(receipt: &PairedReceipt, row: VerdictRow) -> VerdictRow {
+pub fn add_coverage_reason(receipt: &PairedReceipt, row: VerdictRow) -> VerdictRow {
     let differs = matches!(row.outcome, Outcome::Regressed | Outcome::Improved) || row.outcome.is_undecided();
     let runs = receipt.code.as_ref().zip(row.subject.case()).filter(|_| differs && row.time().is_some());
     let runs = runs.and_then(|(code, case)| {

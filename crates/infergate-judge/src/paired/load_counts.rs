@@ -156,7 +156,7 @@ impl Count {
         self.bets().len() as f64 / self.level
     }
 
-    fn is_called(&self) -> bool {
+    fn is_shown(&self) -> bool {
         self.bets().iter().any(|bet| bet.most >= self.needed())
     }
 
@@ -166,7 +166,7 @@ impl Count {
         let reach =
             |bet: &CoinBet| bet.now * (1.0 + COIN_STAKE).powi(i32::try_from(left).unwrap_or(i32::MAX)) >= self.needed();
         let leads = |bet: &CoinBet| bet.lead > 0 && 2 * bet.lead.unsigned_abs() >= blocks;
-        !self.is_called() && self.bets().iter().any(|bet| leads(bet) && reach(bet))
+        !self.is_shown() && self.bets().iter().any(|bet| leads(bet) && reach(bet))
     }
 
     fn row(self) -> VerdictRow {
@@ -186,7 +186,7 @@ impl Count {
         let share = |(hits, issued): (u64, u64)| hits as f64 / issued.max(1) as f64;
         let (is_more, is_other, reason) = if self.is_length() {
             let is_other = length_ratio(in_base, in_head).is_some_and(|ratio| ratio.abs() > OTHER_LENGTH);
-            (self.is_called(), is_other, Reason::OtherLengths { answers: in_head.1 })
+            (self.is_shown(), is_other, Reason::OtherLengths { answers: in_head.1 })
         } else {
             let reason = Reason::MoreFail {
                 failed: in_head.0,
@@ -196,7 +196,7 @@ impl Count {
             };
             // One block of base in which all fails must not hide that some fail in each of head.
             let is_other = blocks.head > blocks.base || share(in_head) > share(in_base);
-            (self.is_called() || is_more_frequent(&self.head, &self.base, self.level), is_other, reason)
+            (self.is_shown() || is_more_frequent(&self.head, &self.base, self.level), is_other, reason)
         };
         match (is_more, is_other) {
             (true, _) => row(Outcome::CounterRegressed).because(reason),

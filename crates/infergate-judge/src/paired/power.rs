@@ -1,6 +1,6 @@
 //! How small a slowdown a run can call, given its noise: the rules themselves, simulated on normal blocks.
 
-use super::sequential::is_called_beside;
+use super::sequential::regresses_among;
 use super::series::{MAX_BLOCKS, Series};
 use infergate_core::stats::{median, normal, robust_std, sample_std};
 
@@ -46,17 +46,17 @@ fn smallest(limit: f64, noise: Blocks, blocks: usize, cases: usize) -> Option<f6
     // A verdict simulates each of its cases, hundreds perhaps: so counting ends at the first missed run too many.
     let runs = noise.runs(blocks);
     let most_missed = ((1.0 - POWER_ASKED) * runs.len() as f64).floor() as usize;
-    let is_called_often = |ln: f64| {
-        let missed = runs.iter().filter(|run| !is_called(run, ln, limit, block_std, cases));
+    let regresses_often = |ln: f64| {
+        let missed = runs.iter().filter(|run| !regresses(run, ln, limit, block_std, cases));
         missed.take(most_missed + 1).count() <= most_missed
     };
     let (mut low, mut high) = (0.0, LARGEST.ln());
     // Near the answer: most halvings lie on one side of it, or below the limit, where the estimate decides.
     let near = (limit + NEAR * block_std).min(high);
-    let is_near_enough = is_called_often(near);
+    let is_near_enough = regresses_often(near);
     let enough = |ln: f64| match is_near_enough {
-        true => ln >= near || (ln >= limit * (1.0 - 1e-9) && is_called_often(ln)),
-        false => ln > near && is_called_often(ln),
+        true => ln >= near || (ln >= limit * (1.0 - 1e-9) && regresses_often(ln)),
+        false => ln > near && regresses_often(ln),
     };
     if !enough(high) {
         return None;
@@ -74,14 +74,14 @@ fn smallest(limit: f64, noise: Blocks, blocks: usize, cases: usize) -> Option<f6
 }
 
 /// Whether a case is called whose blocks lie off by so much, and which is slower by `slower` (ln).
-fn is_called(run: &[f64], slower: f64, limit: f64, block_std: f64, cases: usize) -> bool {
+fn regresses(run: &[f64], slower: f64, limit: f64, block_std: f64, cases: usize) -> bool {
     let differences = run.iter().map(|block| slower + block).collect();
     let quiet = || Series { limit, differences: vec![0.0; run.len()], ..Series::default() };
     // The means are the suite's tests, too, and what they add is left out.
     let tested = |series| Series { mean: Some(Box::new(quiet())), ..series };
     let slowed = tested(Series { limit, expected_std: Some(block_std), differences, ..Series::default() });
     // Unchanged cases pass at the first look that can; what they have by then stays in the suite.
-    is_called_beside(&slowed, &tested(quiet()), cases.saturating_sub(1))
+    regresses_among(&slowed, &tested(quiet()), cases.saturating_sub(1))
 }
 
 /// What runs are drawn from.

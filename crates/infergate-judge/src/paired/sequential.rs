@@ -56,7 +56,7 @@ pub fn settled(suite: &[Series]) -> Vec<Option<(Outcome, usize)>> {
 
 /// Whether `first` regresses in a suite with `others` further cases, each like `other`. It takes the time of two cases: those that are alike
 /// have the same evidence at each look, and the smallest mean over groups holds all of them or none.
-pub fn is_called_beside(first: &Series, other: &Series, others: usize) -> bool {
+pub fn regresses_among(first: &Series, other: &Series, others: usize) -> bool {
     let (suite, copies) = ([first.clone(), other.clone()], [1.0, others as f64]);
     let with = if others == 0 { 1 } else { 2 };
     let mut cases = replay_looks(&suite[..with], &copies[..with], 0);

@@ -23,7 +23,7 @@ pub fn rows(
 ) -> Vec<VerdictRow> {
     let case = receipt.case(id);
     // A budget that ended this run would end the next one, too.
-    let blocks = || if receipt.out_of_time { blocks_beside(receipt, id).min(MAX_BLOCKS) } else { MAX_BLOCKS };
+    let blocks = || if receipt.out_of_time { blocks_of_own_run(receipt, id).min(MAX_BLOCKS) } else { MAX_BLOCKS };
     let seen = &series.differences[..state.blocks.min(series.differences.len())];
     let smallest = || smallest_slowdown_of(series.limit, seen, blocks(), cases?);
     let median = TimeEvidence {
@@ -34,21 +34,21 @@ pub fn rows(
     let mut rows = vec![ended(receipt, id, median, state, series.limit)];
     if let (Some(means), Some(mean)) = (series.mean.as_deref(), state.mean.as_deref()) {
         let row = ended(receipt, id, evidence(receipt, id, mean, Statistic::Mean), mean, means.limit);
-        rows.push(explained(row, (series, state), (means, mean)));
+        rows.push(add_mean_reason(row, (series, state), (means, mean)));
     }
     rows
 }
 
 /// The number of blocks of the run that measured a case: bench targets and shards have no block in common.
-fn blocks_beside(receipt: &PairedReceipt, id: Case) -> usize {
+fn blocks_of_own_run(receipt: &PairedReceipt, id: Case) -> usize {
     let has = |block: &&BlockRecord| block.cases.iter().any(|case| case.id == id);
     let first = receipt.blocks.iter().find(has);
-    let beside: HashSet<Case> = first.into_iter().flat_map(|block| &block.cases).map(|case| case.id).collect();
-    receipt.blocks.iter().filter(|block| block.cases.iter().any(|case| beside.contains(&case.id))).count()
+    let own: HashSet<Case> = first.into_iter().flat_map(|block| &block.cases).map(|case| case.id).collect();
+    receipt.blocks.iter().filter(|block| block.cases.iter().any(|case| own.contains(&case.id))).count()
 }
 
 /// The row of a mean with the reason for its outcome, where its numbers do not say it.
-fn explained(
+fn add_mean_reason(
     row: VerdictRow,
     (medians, median): (&Series, &CaseState),
     (means, mean): (&Series, &CaseState),

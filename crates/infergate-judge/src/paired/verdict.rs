@@ -41,7 +41,7 @@ pub fn unsettled(cases: &[PairedCase], blocks: &[BlockRecord], is_last: bool, el
 /// never passes. Each time has the smallest slowdown that the run would have reported, which is simulated.
 pub fn judge(receipt: &PairedReceipt, policy: &Policy) -> Verdict {
     let mut verdict = judged(receipt, policy, true);
-    let warning = if policy.undecided_passes { warning(&verdict) } else { None };
+    let warning = if policy.inconclusive_passes { warning(&verdict) } else { None };
     verdict.notes.splice(0..0, warning);
     verdict
 }
@@ -76,8 +76,8 @@ fn judged(receipt: &PairedReceipt, policy: &Policy, with_power: bool) -> Verdict
     let cases = suite.len() + elsewhere;
     for ((id, series), state) in ids.iter().zip(&suite).zip(case_states(&suite, elsewhere)) {
         let times = times::rows(receipt, *id, series, &state, with_power.then_some(cases));
-        let weighed = times.into_iter().map(|row| servers::weigh(receipt.servers, series, cases, row));
-        rows.extend(weighed.map(|row| coverage::explain(receipt, row)));
+        let checked = times.into_iter().map(|row| servers::check_server_pairs(receipt.servers, series, cases, row));
+        rows.extend(checked.map(|row| coverage::add_coverage_reason(receipt, row)));
         rows.extend(secondary_metrics::rows(receipt, *id, series, state.blocks));
     }
     rows.extend(load_counts::rows(receipt));
@@ -99,7 +99,7 @@ fn judged(receipt: &PairedReceipt, policy: &Policy, with_power: bool) -> Verdict
     } else if receipt.cases.is_empty() {
         // This shard has no case to judge.
         judged.at_best(Outcome::NotComparable)
-    } else if policy.undecided_passes {
+    } else if policy.inconclusive_passes {
         judged.passing_undecided()
     } else {
         judged

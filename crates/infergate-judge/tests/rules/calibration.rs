@@ -3,7 +3,7 @@
 use infergate_core::engine::EngineInfo;
 use infergate_core::receipt::{Build, Machine};
 use infergate_core::stats::clopper_pearson;
-use infergate_judge::paired::{block_noise, mean_test, own_errors, smallest_called, summarise};
+use infergate_judge::paired::{block_noise, false_failure_rate, mean_test, smallest_detectable, summarise};
 use infergate_receipts::{CALIBRATION_SCHEMA, Calibration, Note, PairedReceipt, Share, output_sha256, read};
 use serde_json::{Value, json};
 
@@ -75,7 +75,7 @@ fn a_calibration_counts_its_gates_by_kind() {
 fn what_a_gate_calls_goes_by_its_limit() {
     let calibration = calibration(&[(true, 0.0); 3]);
     let smallest = |threshold| -> Vec<f64> {
-        smallest_called(&calibration, threshold).into_iter().map(|ratio| ratio.expect("called")).collect()
+        smallest_detectable(&calibration, threshold).into_iter().map(|ratio| ratio.expect("detectable")).collect()
     };
     // Blocks of 0.3 %: hardly more than the limit itself.
     assert!(smallest(1.02).iter().all(|ratio| (1.02..1.024).contains(ratio)), "{:?}", smallest(1.02));
@@ -89,11 +89,11 @@ fn errors_are_quoted_of_gates_between_two_builds_under_the_same_conditions() {
     (receipt.tool, receipt.cases) = (calibration.tool.clone(), calibration.cases.clone());
     (calibration.machine, calibration.subject) = (receipt.machine.clone(), receipt.head.clone());
     receipt.blocks.clear();
-    let quoted = own_errors(Some(&calibration), &receipt);
+    let quoted = false_failure_rate(Some(&calibration), &receipt);
     assert!(matches!(quoted, Note::OwnErrors { gates: 2, regressed: 1, inconclusive: 0, .. }), "{quoted:?}");
     calibration.threads = 1;
     let why = "the calibration is of 1 thread, and this run of 2 threads";
-    assert_eq!(own_errors(Some(&calibration), &receipt), Note::OwnErrorsUnknown { why: why.into() });
+    assert_eq!(false_failure_rate(Some(&calibration), &receipt), Note::OwnErrorsUnknown { why: why.into() });
 }
 
 /// A paired receipt, to be changed.

@@ -8,8 +8,8 @@ mod stalls;
 
 use infergate_core::stats::normal;
 use infergate_judge::paired::{
-    Bet, CaseState, MAX_BLOCKS, SUITE_LEVEL, Series, case_states, fewest_blocks, fewest_to_fail, is_called_beside,
-    outcomes,
+    Bet, CaseState, MAX_BLOCKS, SUITE_LEVEL, Series, case_states, fewest_blocks, fewest_to_fail, outcomes,
+    regresses_among,
 };
 use infergate_receipts::{Outcome, Shown};
 use proptest::prelude::*;
@@ -232,8 +232,8 @@ proptest! {
         let other = with_mean(series(&spread(centre, 0.005, differences.len())));
         let mut suite = vec![first.clone()];
         suite.resize(others + 1, other.clone());
-        let is_called = outcomes(&suite, 0)[0] == Some(Outcome::Regressed);
-        prop_assert_eq!(is_called_beside(&first, &other, others), is_called);
+        let regresses = outcomes(&suite, 0)[0] == Some(Outcome::Regressed);
+        prop_assert_eq!(regresses_among(&first, &other, others), regresses);
     }
 }
 

@@ -11,7 +11,7 @@ fn warned(receipt: &PairedReceipt) -> Verdict {
 }
 
 fn policy() -> Policy {
-    Policy { undecided_passes: true, ..Policy::default() }
+    Policy { inconclusive_passes: true, ..Policy::default() }
 }
 
 /// Three blocks, too few to decide anything.
