@@ -15,15 +15,19 @@ pub(super) fn apply(rows: &mut [VerdictRow], receipt: &PairedReceipt, policy: &P
     let mut notes: Vec<Note> = stale.map(|accept| note(accept, NoEffect::Stale)).collect();
     for accept in in_effect {
         let named = rows.iter_mut().filter(|row| accept.names(&row.subject, &row.evidence));
-        let mut ends: Vec<End> = Vec::new();
+        let mut effects: Vec<AcceptEffect> = Vec::new();
         for row in named {
             // The median stands before its mean.
-            let median_accepted = ends.contains(&End::Accepted);
-            ends.push(if median_accepted { beside_median(row, accept, receipt) } else { end(row, accept, receipt) });
+            let median_accepted = effects.contains(&AcceptEffect::Accepted);
+            effects.push(if median_accepted {
+                mean_of_accepted_median(row, accept, receipt)
+            } else {
+                effect_on(row, accept, receipt)
+            });
         }
-        if ends.is_empty() {
+        if effects.is_empty() {
             notes.push(note(accept, NoEffect::NothingSuch));
-        } else if ends.iter().all(|end| *end == End::Unneeded) {
+        } else if effects.iter().all(|effect| *effect == AcceptEffect::Unneeded) {
             notes.push(note(accept, NoEffect::NotNeeded));
         }
     }
@@ -32,7 +36,7 @@ pub(super) fn apply(rows: &mut [VerdictRow], receipt: &PairedReceipt, policy: &P
 
 /// What became of a row that a table names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum AcceptEffect {
     Accepted,
     /// It fails all the same.
     Failed,
@@ -40,29 +44,29 @@ enum End {
     Unneeded,
 }
 
-fn end(row: &mut VerdictRow, accept: &Accept, receipt: &PairedReceipt) -> End {
+fn effect_on(row: &mut VerdictRow, accept: &Accept, receipt: &PairedReceipt) -> AcceptEffect {
     if row.outcome.exit_code() == 0 {
-        return End::Unneeded;
+        return AcceptEffect::Unneeded;
     }
     if is_within(row, accept, receipt) {
         row.reasons.push(Reason::Accepted { up_to: accept.up_to, reason: accept.reason.trim().to_owned() });
         (row.outcome, row.remedy) = (Outcome::Accepted, None);
-        return End::Accepted;
+        return AcceptEffect::Accepted;
     }
     // What broke or was cut short is no larger change.
     if matches!(row.outcome, Outcome::Regressed | Outcome::CounterRegressed) {
         row.reasons.push(Reason::BeyondAccepted { up_to: accept.up_to });
     }
-    End::Failed
+    AcceptEffect::Failed
 }
 
 /// The mean of a case whose median is accepted. Whether or not it was judged, as it is not if the median failed first: it may be larger
 /// than what is accepted by no more than a mean's own limit, so that a stall does not pass.
-fn beside_median(row: &mut VerdictRow, accept: &Accept, receipt: &PairedReceipt) -> End {
+fn mean_of_accepted_median(row: &mut VerdictRow, accept: &Accept, receipt: &PairedReceipt) -> AcceptEffect {
     let is_mean = row.time().is_some_and(|time| time.statistic == Statistic::Mean);
     let has_failed = is_mean && row.outcome == Outcome::Regressed;
     if !has_failed && !row.reasons.contains(&Reason::MedianRegressed) {
-        return end(row, accept, receipt);
+        return effect_on(row, accept, receipt);
     }
     let is_stall = row.time().is_none_or(|time| {
         let percent = if let Some(UpTo::Percent(percent)) = accept.up_to { Some(percent) } else { None };
@@ -73,11 +77,11 @@ fn beside_median(row: &mut VerdictRow, accept: &Accept, receipt: &PairedReceipt)
         if has_failed {
             (row.outcome, row.reasons, row.remedy) = (Outcome::Advisory, vec![Reason::MedianRegressed], None);
         }
-        return End::Unneeded;
+        return AcceptEffect::Unneeded;
     }
     row.outcome = Outcome::Regressed;
     row.reasons = vec![Reason::SomeSlower, Reason::BeyondAccepted { up_to: accept.up_to }];
-    End::Failed
+    AcceptEffect::Failed
 }
 
 /// Whether all that keeps the row from passing is a change of the accepted size.
