@@ -18,21 +18,21 @@ pub fn newest_of_each_day<'a, T>(sessions: impl IntoIterator<Item = (&'a str, T)
     days.into_values().map(|(_, session)| session).collect()
 }
 
-/// Values in stretches, which steps end. Each is given with the number of its stretch and its session's time of creation; of each
-/// day of a stretch the newest counts. Stretches without a value are left out.
-pub fn between_steps(sessions: &[(usize, &str, f64)]) -> Vec<Vec<f64>> {
-    let mut stretches: BTreeMap<usize, Vec<(&str, f64)>> = BTreeMap::new();
-    for (stretch, created, value) in sessions {
-        stretches.entry(*stretch).or_default().push((*created, *value));
+/// Values in segments, which steps end. Each is given with the number of its segment and its session's time of creation; of each
+/// day of a segment the newest counts. Stretches without a value are left out.
+pub fn newest_per_day_by_segment(sessions: &[(usize, &str, f64)]) -> Vec<Vec<f64>> {
+    let mut segments: BTreeMap<usize, Vec<(&str, f64)>> = BTreeMap::new();
+    for (segment, created, value) in sessions {
+        segments.entry(*segment).or_default().push((*created, *value));
     }
-    stretches.into_values().map(newest_of_each_day).collect()
+    segments.into_values().map(newest_of_each_day).collect()
 }
 
-/// The number of the stretch of each of a baseline's sessions, which say whether there is a step before them.
-pub fn stretches(steps: impl IntoIterator<Item = bool>) -> impl Iterator<Item = usize> {
-    steps.into_iter().scan(0, |stretch, is_step| {
-        *stretch += usize::from(is_step);
-        Some(*stretch)
+/// The number of the segment of each of a baseline's sessions, which say whether there is a step before them.
+pub fn segments(steps: impl IntoIterator<Item = bool>) -> impl Iterator<Item = usize> {
+    steps.into_iter().scan(0, |segment, is_step| {
+        *segment += usize::from(is_step);
+        Some(*segment)
     })
 }
 

@@ -51,7 +51,7 @@ use infergate_receipts::{
 };
 
 pub use days::newest_of_each_day;
-use days::{between_steps, stretches};
+use days::{newest_per_day_by_segment, segments};
 pub use exact::{COUNTER_TOLERANCE, counts_more, holds_more};
 pub use policy::{ALPHA, CV_LIMIT, MIN_SESSIONS, Policy};
 pub use shares::shares;

@@ -13,9 +13,9 @@ use std::collections::HashSet;
 use anyhow::{Context, Result};
 
 use super::exact::other_class;
-use super::stored::Stored;
+use super::stored::StoredJudge;
 use super::target::{at_best, judge_load};
-use super::{Policy, against_one_run, decide, differences, stretches};
+use super::{Policy, against_one_run, decide, differences, segments};
 use infergate_receipts::{
     Against, Evidence, LoadBaseline, LoadReceipt, LoadSession, LoadSessionLevel, Note, Outcome, Reason, Remedy,
     Subject, Target, TimeEvidence, Verdict, VerdictRow,
@@ -57,18 +57,18 @@ pub fn compare(base: &LoadReceipt, head: &LoadReceipt, policy: &Policy) -> Resul
 struct Run<'a> {
     head: &'a LoadReceipt,
     base: Option<&'a LoadBaseline>,
-    stored: Stored<'a>,
+    stored: StoredJudge<'a>,
     /// Why nothing of the run can be compared.
     other_setup: Vec<Reason>,
     /// Counts that are judged together.
     counts: usize,
 }
 
-/// A level of load of a session, when that session began, and in which stretch between steps.
+/// A level of load of a session, when that session began, and in which segment between steps.
 #[derive(Clone, Copy)]
 struct Known<'a> {
     created: &'a str,
-    stretch: usize,
+    segment: usize,
     level: &'a LoadSessionLevel,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Run<'a> {
     fn new(head: &'a LoadReceipt, base: Option<&'a LoadBaseline>, run: &LoadBaseline, policy: &'a Policy) -> Self {
         let other_setup = base.into_iter().flat_map(|base| base.differing_setup(&run.setup));
         let levels = || run.sessions.iter().flat_map(|session| &session.levels);
-        let stored = Stored {
+        let stored = StoredJudge {
             policy,
             has_base: base.is_some(),
             elsewhere: base.and_then(|base| other_class(&base.machine, &head.machine)),
@@ -97,11 +97,11 @@ impl<'a> Run<'a> {
     /// What the sessions have of a level.
     fn known(&self, level: &LoadSessionLevel) -> Vec<Known<'a>> {
         let (sessions, key) = (self.base.map_or(&[][..], |base| &base.sessions), &level.key());
-        let of_session = |(stretch, session): (usize, &'a LoadSession)| {
+        let of_session = |(segment, session): (usize, &'a LoadSession)| {
             let same = session.levels.iter().filter(move |known| known.key() == *key);
-            same.map(move |level| Known { created: &session.created, stretch, level })
+            same.map(move |level| Known { created: &session.created, segment, level })
         };
-        stretches(sessions.iter().map(|session| session.step)).zip(sessions).flat_map(of_session).collect()
+        segments(sessions.iter().map(|session| session.step)).zip(sessions).flat_map(of_session).collect()
     }
 
     /// The medians and the throughput.
@@ -111,10 +111,10 @@ impl<'a> Run<'a> {
         let mut rows = Vec::new();
         for (at, (metric, head_ns)) in level.times_ns().into_iter().enumerate() {
             let time_of = |known: &Known| known.level.times_ns()[at].1;
-            let past = known.iter().filter_map(|known| Some((known.stretch, known.created, time_of(known)?)));
+            let past = known.iter().filter_map(|known| Some((known.segment, known.created, time_of(known)?)));
             let past: Vec<(usize, &str, f64)> = past.collect();
             let time = TimeEvidence { head_ns, ..TimeEvidence::new(metric, Against::Baseline) };
-            let time = if self.base.is_some() { self.stored.beside(time, &past) } else { time };
+            let time = if self.base.is_some() { self.stored.with_baseline(time, &past) } else { time };
             // Answers of one token have no gaps on either side.
             if time.head_ns.is_none() && time.base_ns.is_none() {
                 continue;

@@ -6,7 +6,7 @@
 //! session, and never below a floor of 10 %.
 //!
 //! A change that moves the times on purpose is a step. One more session is compared with the days behind the last step alone; how
-//! much days differ is known from all stretches between steps. Without this a step would be taken for spread, and what was gained
+//! much days differ is known from all segments between steps. Without this a step would be taken for spread, and what was gained
 //! could be lost again unseen.
 //!
 //! The level holds for days whose logarithms are normal and independent. Rare hours far outside the rest raise several
@@ -19,7 +19,7 @@
 
 use super::exact::other_class;
 use super::policy::{ALPHA, CV_LIMIT, MIN_SESSIONS, Policy, STORED_FLOOR};
-use super::{between_steps, stretches, time};
+use super::{newest_per_day_by_segment, segments, time};
 use infergate_core::case::Case;
 use infergate_core::stats::{log_ratio, mean, sample_std, student_t_quantile, student_t_upper_tail};
 use infergate_receipts::{
@@ -32,11 +32,11 @@ use infergate_receipts::{
 pub struct StoredLimit {
     /// Days with a session behind the last step, K.
     pub days: usize,
-    /// Degrees of freedom of `std`: all days without one for each stretch between steps, f.
+    /// Degrees of freedom of `std`: all days without one for each segment between steps, f.
     pub freedom: usize,
     /// Mean of the K days' log summaries, ln ns.
     pub centre: f64,
-    /// Standard deviation of days around the mean of their stretch, s.
+    /// Standard deviation of days around the mean of their segment, s.
     pub std: f64,
     /// t(f, 1 - alpha / m) s sqrt(1 + 1 / K): half the prediction interval of one more session, natural log.
     pub half_width: f64,
@@ -44,42 +44,42 @@ pub struct StoredLimit {
     pub limit: f64,
 }
 
-/// The limit for one more session of a case, from the summaries (ns) of sessions of different days before it, in the stretches
+/// The limit for one more session of a case, from the summaries (ns) of sessions of different days before it, in the segments
 /// between steps.
 ///
 /// `tests` is m, the number of cases judged together. `None` where fewer days than [`MIN_SESSIONS`] say how much days differ
 /// (`spread_days`), or for a summary that is not finite and above zero.
-pub fn stored_limit(stretches_ns: &[Vec<f64>], tests: usize) -> Option<StoredLimit> {
-    let days = stretches_ns.last()?.len();
-    if spread_days(stretches_ns) < MIN_SESSIONS || tests == 0 {
+pub fn stored_limit(segments_ns: &[Vec<f64>], tests: usize) -> Option<StoredLimit> {
+    let days = segments_ns.last()?.len();
+    if spread_days(segments_ns) < MIN_SESSIONS || tests == 0 {
         return None;
     }
-    let stretches: Vec<Vec<f64>> = stretches_ns.iter().map(|days| logs(days)).collect::<Option<_>>()?;
-    let centre = mean(stretches.last()?)?;
-    let squares = stretches.iter().filter_map(|logs| Some(sample_std(logs)?.powi(2) * (logs.len() - 1) as f64));
-    let freedom = spread_days(stretches_ns) - 1;
+    let segments: Vec<Vec<f64>> = segments_ns.iter().map(|days| logs(days)).collect::<Option<_>>()?;
+    let centre = mean(segments.last()?)?;
+    let squares = segments.iter().filter_map(|logs| Some(sample_std(logs)?.powi(2) * (logs.len() - 1) as f64));
+    let freedom = spread_days(segments_ns) - 1;
     let std = (squares.sum::<f64>() / freedom as f64).sqrt();
     let t = student_t_quantile(1.0 - ALPHA / tests as f64, freedom as f64)?;
     let half_width = t * std * (1.0 + 1.0 / days as f64).sqrt();
     Some(StoredLimit { days, freedom, centre, std, half_width, limit: half_width.max(STORED_FLOOR.ln()) })
 }
 
-/// What a case took (ns) in the sessions with so many threads: of another number of threads times are others. Each with its stretch and
+/// What a case took (ns) in the sessions with so many threads: of another number of threads times are others. Each with its segment and
 /// with when it was made.
 fn known(sessions: &[Session], id: Case, threads: usize) -> Vec<(usize, &str, f64)> {
-    let stretches = stretches(sessions.iter().map(|session| session.step));
-    let alike = stretches.zip(sessions).filter(|(_, session)| session.threads == threads);
-    let times = alike.filter_map(|(stretch, session)| {
+    let segments = segments(sessions.iter().map(|session| session.step));
+    let alike = segments.zip(sessions).filter(|(_, session)| session.threads == threads);
+    let times = alike.filter_map(|(segment, session)| {
         let case = session.cases.iter().find(|case| case.id == id)?;
-        Some((stretch, session.created.as_str(), time::summary_ns(&case.processes)?))
+        Some((segment, session.created.as_str(), time::summary_ns(&case.processes)?))
     });
     times.collect()
 }
 
-/// As many days without a step would say as much of how days differ: of each stretch one says where it lies.
-fn spread_days(stretches: &[Vec<f64>]) -> usize {
-    let days: usize = stretches.iter().map(Vec::len).sum();
-    (days + 1).saturating_sub(stretches.len().max(1))
+/// As many days without a step would say as much of how days differ: of each segment one says where it lies.
+fn spread_days(segments: &[Vec<f64>]) -> usize {
+    let days: usize = segments.iter().map(Vec::len).sum();
+    (days + 1).saturating_sub(segments.len().max(1))
 }
 
 impl StoredLimit {
@@ -123,7 +123,7 @@ impl StoredLimit {
 }
 
 /// The stored channel for one run, of a suite or of load.
-pub(super) struct Stored<'a> {
+pub(super) struct StoredJudge<'a> {
     pub policy: &'a Policy,
     pub has_base: bool,
     /// That the baseline is of another machine class, if it is.
@@ -132,27 +132,27 @@ pub(super) struct Stored<'a> {
     pub tests: usize,
 }
 
-impl Stored<'_> {
+impl StoredJudge<'_> {
     /// How a time ends that has no comparable baseline.
     pub(super) fn without_baseline(&self) -> Outcome {
         if self.policy.require_baseline { Outcome::NotComparable } else { Outcome::Advisory }
     }
 
-    /// `time` beside those of `sessions`, each with its stretch and with when it was made.
-    pub(super) fn beside(&self, time: TimeEvidence, sessions: &[(usize, &str, f64)]) -> TimeEvidence {
-        let stretches = between_steps(sessions);
+    /// `time` beside those of `sessions`, each with its segment and with when it was made.
+    pub(super) fn with_baseline(&self, time: TimeEvidence, sessions: &[(usize, &str, f64)]) -> TimeEvidence {
+        let segments = newest_per_day_by_segment(sessions);
         // The mean that belongs to ratios.
-        let base_ns = stretches.last().and_then(|days| Some(mean(&logs(days)?)?.exp()));
+        let base_ns = segments.last().and_then(|days| Some(mean(&logs(days)?)?.exp()));
         let ratio = time.head_ns.zip(base_ns).map(|(head, base)| head / base).filter(|ratio| ratio.is_finite());
-        // The stretch behind the last step, and all of them.
-        let since = sessions.iter().filter(|(stretch, ..)| Some(stretch) == sessions.last().map(|(last, ..)| last));
-        let all_days: usize = stretches.iter().map(Vec::len).sum();
-        let spread_days = (stretches.len() > 1).then_some(all_days);
-        let days = stretches.last().map(Vec::len);
+        // The segment behind the last step, and all of them.
+        let since = sessions.iter().filter(|(segment, ..)| Some(segment) == sessions.last().map(|(last, ..)| last));
+        let all_days: usize = segments.iter().map(Vec::len).sum();
+        let spread_days = (segments.len() > 1).then_some(all_days);
+        let days = segments.last().map(Vec::len);
         TimeEvidence { base_ns, ratio, sessions: Some(since.count()), days, spread_days, ..time }
     }
 
-    /// The verdict on `time`, which stands [`beside`](Self::beside) those of `sessions`. `scatter` is what there is to say of how much
+    /// The verdict on `time`, which stands [`with_baseline`](Self::with_baseline) those of `sessions`. `scatter` is what there is to say of how much
     /// its own processes vary.
     pub(super) fn judge(
         &self,
@@ -173,10 +173,10 @@ impl Stored<'_> {
             return row(time, self.without_baseline(), vec![elsewhere.clone()]);
         }
         let is_noisy = matches!(scatter, Some(Reason::Noisy { .. }));
-        let stretches = between_steps(sessions);
-        let Some(limit) = stored_limit(&stretches, self.tests) else {
-            let days = stretches.iter().map(Vec::len).sum();
-            let needed = MIN_SESSIONS + days - spread_days(&stretches);
+        let segments = newest_per_day_by_segment(sessions);
+        let Some(limit) = stored_limit(&segments, self.tests) else {
+            let days = segments.iter().map(Vec::len).sum();
+            let needed = MIN_SESSIONS + days - spread_days(&segments);
             let few = Reason::TooFewSessions { sessions: sessions.len(), days, needed };
             return row(time, Outcome::Advisory, [few].into_iter().chain(scatter.filter(|_| is_noisy)).collect());
         };
@@ -189,7 +189,7 @@ impl Stored<'_> {
 /// The time of every case of a suite, after its output was judged on the `exact` channel.
 pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy, exact: &[VerdictRow]) -> Vec<VerdictRow> {
     let elsewhere = base.and_then(|base| other_class(&base.machine, &head.machine));
-    let stored = Stored { policy, has_base: base.is_some(), elsewhere, tests: head.cases.len() };
+    let stored = StoredJudge { policy, has_base: base.is_some(), elsewhere, tests: head.cases.len() };
     let sessions = base.map_or(&[][..], |base| &base.sessions);
     let of_case = |record: &CaseRecord| {
         let head_ns = time::summary_ns(&record.processes);
@@ -213,7 +213,7 @@ pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy, ex
             None => Some(Reason::TooFewProcesses { processes: record.processes.len() }),
             Some(cv) => (cv > CV_LIMIT).then_some(Reason::Noisy { cv, limit: CV_LIMIT }),
         };
-        let time = if known.is_empty() { time } else { stored.beside(time, &known) };
+        let time = if known.is_empty() { time } else { stored.with_baseline(time, &known) };
         let row = stored.judge(record.id.into(), time, &known, scatter);
         let is_changed = |row: &VerdictRow| row.outcome == Outcome::OutputChanged && row.subject == record.id.into();
         let (outcome, reason) = match (head.partial, exact.iter().any(is_changed)) {
