@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Policy;
 use super::differences::known;
-use super::output::{self, Rule, default_tolerance};
+use super::output::{self, OutputRule, default_tolerance};
 use infergate_core::case::Case;
 use infergate_core::engine::EngineInfo;
 use infergate_receipts::{
@@ -55,7 +55,8 @@ pub(super) fn judge(head: &Receipt, references: &[&Baseline], policy: &Policy) -
             (None, Some((base, exact))) => {
                 let counters = counters(base);
                 let tolerance = policy.drift_tolerance.unwrap_or_else(|| default_tolerance(&base.engine));
-                let rule = Rule { tolerance, other_platform: counters.other_platform.as_ref(), ..Rule::default() };
+                let rule =
+                    OutputRule { tolerance, other_platform: counters.other_platform.as_ref(), ..OutputRule::default() };
                 rows.push(output::row(record.id, &exact.output, &record.output, &rule));
                 let row = |(name, was, is)| counters.judge(record.id.into(), name, was, is, None);
                 rows.extend(by_name(&exact.counters, &record.counters).map(row));
@@ -85,14 +86,14 @@ fn by_name<'a>(
 /// What the model holds. The peak of loading and what stays after the cases depend on the machine's caches, too.
 fn held(base: &Baseline, head: &Receipt, counters: Counters) -> Vec<VerdictRow> {
     let other_platform = counters.other_platform.clone().or_else(|| other_class(&base.machine, &head.machine));
-    let of_luck = Counters { other_platform, ..counters };
+    let of_varying = Counters { other_platform, ..counters };
     let slack_bytes = KEPT_BY_THREAD_BYTES.saturating_mul(head.threads as u64).saturating_add(HELD_SLACK_BYTES);
     let cases = |ids: &mut dyn Iterator<Item = Case>| ids.collect::<BTreeSet<Case>>();
     let newest = base.sessions.last().into_iter().flat_map(|newest| &newest.cases);
     let has_same_cases = cases(&mut newest.map(|case| case.id)) == cases(&mut head.cases.iter().map(|case| case.id));
     let row = |(name, was, is): (&str, _, _)| match name {
         LIVE_BYTES_AT_REST if !has_same_cases => None,
-        PEAK_LIVE_BYTES_LOADING | LIVE_BYTES_AT_REST => Some(of_luck.held(name, was, is, slack_bytes)),
+        PEAK_LIVE_BYTES_LOADING | LIVE_BYTES_AT_REST => Some(of_varying.held(name, was, is, slack_bytes)),
         _ => Some(counters.held(name, was, is, HELD_SLACK_BYTES)),
     };
     by_name(&base.held, &head.held).filter_map(row).collect()

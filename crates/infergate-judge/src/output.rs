@@ -30,7 +30,7 @@ struct Distance {
 
 /// What another output means.
 #[derive(Default)]
-pub(super) struct Rule<'a> {
+pub(super) struct OutputRule<'a> {
     /// A relative drift up to this is rounding.
     pub tolerance: f64,
     /// Why exactness cannot be asked for across two platforms.
@@ -44,7 +44,7 @@ pub(super) struct Rule<'a> {
 }
 
 /// The row of an output.
-pub(super) fn row(id: Case, base: &Output, head: &Output, rule: &Rule) -> VerdictRow {
+pub(super) fn row(id: Case, base: &Output, head: &Output, rule: &OutputRule) -> VerdictRow {
     use OutputComparison::{Changed, Drifted, Same};
     let mut found = compare(base, head, rule.tolerance);
     if rule.is_untimed && found.comparison == Drifted {
@@ -54,19 +54,19 @@ pub(super) fn row(id: Case, base: &Output, head: &Output, rule: &Rule) -> Verdic
     let near_tie = found.base_margin.is_some_and(|margin| margin < NEAR_TIE_LOGITS);
     // Fewer logits are finite where some became no numbers.
     let are_numbers = found.other_logits.is_none();
-    let may_round = rule.other_platform.is_some() && are_numbers && (near_tie || found.position.is_none());
-    let is_lost = found.lost_positions > 0 && !rule.is_same_code;
+    let may_be_rounding = rule.other_platform.is_some() && are_numbers && (near_tie || found.position.is_none());
+    let logits_missing = found.lost_positions > 0 && !rule.is_same_code;
     let other_prompt = base.prompt_sha256.as_ref().zip(head.prompt_sha256.as_ref()).is_some_and(|(was, is)| was != is);
     let elsewhere = rule.other_platform.cloned();
     let (outcome, reason) = match found.comparison {
         Changed if rule.is_allowed => (Outcome::Advisory, Some(Reason::Allowed)),
         Changed if other_prompt => (Outcome::NotComparable, Some(Reason::OtherPrompt)),
-        Changed if may_round && is_lost => (Outcome::Inconclusive, Some(Reason::LogitsLost)),
+        Changed if may_be_rounding && logits_missing => (Outcome::Inconclusive, Some(Reason::LogitsLost)),
         // Elsewhere numbers may round by more than here; another token is another matter, and so is what is no number.
-        Changed if may_round => (Outcome::Advisory, elsewhere),
+        Changed if may_be_rounding => (Outcome::Advisory, elsewhere),
         Changed => (Outcome::OutputChanged, elsewhere),
-        Drifted | Same if is_lost && rule.is_allowed => (Outcome::Advisory, Some(Reason::Allowed)),
-        Drifted | Same if is_lost => (Outcome::Inconclusive, Some(Reason::LogitsLost)),
+        Drifted | Same if logits_missing && rule.is_allowed => (Outcome::Advisory, Some(Reason::Allowed)),
+        Drifted | Same if logits_missing => (Outcome::Inconclusive, Some(Reason::LogitsLost)),
         Drifted => (Outcome::Drifted, elsewhere),
         _ => (Outcome::Pass, None),
     };

@@ -1,7 +1,7 @@
 //! Outputs, which are compared before any time is: those of cases, and those of prompts whose length no case has.
 
 use crate::Policy;
-use crate::output::{self, Rule, default_tolerance};
+use crate::output::{self, OutputRule, default_tolerance};
 use infergate_receipts::{
     Evidence, Note, OtherLength, Outcome, Output, OutputComparison, PairedCase, PairedReceipt, Remedy, VerdictRow,
 };
@@ -12,8 +12,12 @@ pub(super) fn judge(receipt: &PairedReceipt, policy: &Policy) -> (Vec<VerdictRow
     let remedy = if receipt.terms.is_some() { Remedy::AcceptOutput } else { Remedy::AllowOutputChange };
     let row = |id, base: &Output, head: &Output, is_same_code, is_untimed| {
         let is_allowed = policy.allow_output_change;
-        let row =
-            output::row(id, base, head, &Rule { tolerance, is_allowed, is_same_code, is_untimed, ..Rule::default() });
+        let row = output::row(
+            id,
+            base,
+            head,
+            &OutputRule { tolerance, is_allowed, is_same_code, is_untimed, ..OutputRule::default() },
+        );
         if row.outcome == Outcome::OutputChanged { row.with_remedy(remedy.clone()) } else { row }
     };
     let of_case = |case: &PairedCase| {
