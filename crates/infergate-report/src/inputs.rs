@@ -1,8 +1,6 @@
 //! What a report is made from: files of the formats in `receipt`, read by whoever asks for the report.
 
-use std::sync::OnceLock;
-
-use crate::load::{Point, points};
+use crate::load::View;
 use infergate_core::engine::EngineInfo;
 use infergate_receipts::{
     Build, LoadReceipt, Machine, MemoryReceipt, MemoryRecord, PairedReceipt, Receipt, TargetRecord, Verdict,
@@ -17,9 +15,7 @@ pub struct Inputs {
     pub head: Option<Receipt>,
     pub paired: Option<PairedReceipt>,
     pub memory: Option<MemoryReceipt>,
-    pub load: Option<LoadReceipt>,
-    /// What is derived of [`load`](Self::load) once somebody asks for it.
-    pub load_points: OnceLock<Vec<Point>>,
+    pub load: Option<View>,
     pub verdict: Option<Verdict>,
     /// The text that prompts of `head` were cut from, where the report is to show them.
     pub prompt_text: Option<String>,
@@ -67,14 +63,9 @@ impl Inputs {
         if let Some(MemoryReceipt { engine, machine, build, threads, seed, created, tool, .. }) = &self.memory {
             return Some(Subject { engine, machine, build, threads: *threads, seed: *seed, created, tool });
         }
-        let LoadReceipt { targets, machine, seed, created, tool, .. } = self.load.as_ref()?;
+        let LoadReceipt { targets, machine, seed, created, tool, .. } = &self.load.as_ref()?.receipt;
         let TargetRecord::Local { engine, build, threads, .. } = targets.first()? else { return None };
         Some(Subject { engine, machine, build, threads: *threads, seed: *seed, created, tool })
-    }
-
-    pub fn load_points(&self) -> Option<&[Point]> {
-        let receipt = self.load.as_ref()?;
-        Some(self.load_points.get_or_init(|| points(receipt)))
     }
 
     pub fn memory_record(&self) -> Option<&MemoryRecord> {

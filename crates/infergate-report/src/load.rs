@@ -4,11 +4,11 @@ mod points;
 mod view;
 
 pub use infergate_receipts::Metric;
-pub use points::{Point, Series, points};
+pub use points::{Point, Series};
 pub use view::{View, median_cell, percentile_cell};
 
 use crate::model::Unit;
-use infergate_receipts::{LoadReceipt, Outcome};
+use infergate_receipts::Outcome;
 
 /// Up to here a first token seems to come at once, or nearly so.
 pub const WAITED_FOR_NS: f64 = 300e6;
@@ -69,8 +69,8 @@ impl Feels {
 }
 
 /// How a run ends whose numbers are not to be used, and why: the order is the gate's. `None` for a sound run.
-pub fn unusable(receipt: &LoadReceipt) -> Option<(Outcome, &str)> {
-    match (receipt.invalid.first(), receipt.partial) {
+pub fn unusable(view: &View) -> Option<(Outcome, &str)> {
+    match (view.receipt.invalid.first(), view.receipt.partial) {
         (Some(why), _) => Some((Outcome::Invalid, why.as_str())),
         (None, true) => Some((Outcome::Partial, "the run was cut short")),
         (None, false) => None,

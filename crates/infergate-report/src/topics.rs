@@ -20,10 +20,10 @@ use std::collections::HashSet;
 use infergate_core::receipt::file_word;
 
 use super::inputs::Inputs;
-use super::load::unusable;
+use super::load::{View, unusable};
 use super::model::{Block, Finding, Headline, Report, Section};
 use super::{units, words};
-use infergate_receipts::{LoadReceipt, Verdict};
+use infergate_receipts::Verdict;
 pub use title::subject;
 
 /// A part of a report. One that has nothing to say is left out.
@@ -94,7 +94,7 @@ fn headline(verdict: &Verdict) -> Headline {
 }
 
 /// A load run that is not to be used says so first; `None` for any other.
-fn of_load(receipt: &LoadReceipt) -> Option<Headline> {
-    let (outcome, why) = unusable(receipt)?;
+fn of_load(view: &View) -> Option<Headline> {
+    let (outcome, why) = unusable(view)?;
     Some(Headline { outcome, exit_code: outcome.exit_code(), ended: outcome.words(), said: why.into() })
 }

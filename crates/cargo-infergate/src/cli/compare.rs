@@ -41,7 +41,7 @@ pub fn run(options: &Compare, config: &Config) -> Result<i32> {
             LOAD_BASELINE_SCHEMA => load::judge(&head, Some(&read(base)?), &config.policy)?,
             _ => load::compare(&read(base)?, &head, &config.policy)?,
         };
-        let measured = Inputs { load: Some(head), ..pages::inputs() };
+        let measured = Inputs { load: Some(head.into()), ..pages::inputs() };
         (topics::subject(&measured), verdict, measured)
     } else {
         let (base, head) = (read_receipt_or_baseline(base)?, read(head)?);

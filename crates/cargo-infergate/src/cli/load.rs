@@ -105,7 +105,7 @@ pub fn run(options: &Load, keys: &Layer) -> Result<i32> {
     let is_judged = is_required || options.json.is_some() || baseline.is_some() || !targets.is_empty();
     let judged = || judge_with(&receipt, baseline.as_ref(), &config.policy, &targets);
     let verdict = is_judged.then(judged).transpose()?;
-    let inputs = Inputs { load: Some(receipt), verdict, ..pages::inputs() };
+    let inputs = Inputs { load: Some(receipt.into()), verdict, ..pages::inputs() };
     show(&inputs, is_judged || code != 0);
     if is_kept {
         output::status_escaped(&format!("receipt: {}", out.display()));
@@ -121,7 +121,7 @@ fn merge_shards(options: &Merge) -> Result<i32> {
     let read = |path: &PathBuf| -> Result<(String, LoadReceipt)> { Ok((path.display().to_string(), read(path)?)) };
     let receipt = merge(options.receipts.iter().map(read).collect::<Result<_>>()?)?;
     let code = exit_code_of_measuring(receipt.partial, &receipt.invalid);
-    show(&Inputs { load: Some(receipt.clone()), ..pages::inputs() }, code != 0);
+    show(&Inputs { load: Some(receipt.clone().into()), ..pages::inputs() }, code != 0);
     outputs::receipt(&options.out, &receipt, false);
     Ok(code)
 }

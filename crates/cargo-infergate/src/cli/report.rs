@@ -14,8 +14,9 @@ use infergate_core::{prompt, sha256};
 use infergate_judge::memory;
 use infergate_judge::paired::{Policy, false_failure_rate, judge, missing_cases};
 use infergate_receipts::{
-    BASELINE_SCHEMA, Evidence, LOAD_SCHEMA, MEMORY_SCHEMA, Outcome, PAIRED_SCHEMA, PairedReceipt, RECEIPT_SCHEMA,
-    Receipt, ReceiptOrBaseline, VERDICT_SCHEMA, Verdict, read, read_receipt_or_baseline, read_uploaded, schema_of,
+    BASELINE_SCHEMA, Evidence, LOAD_SCHEMA, LoadReceipt, MEMORY_SCHEMA, Outcome, PAIRED_SCHEMA, PairedReceipt,
+    RECEIPT_SCHEMA, Receipt, ReceiptOrBaseline, VERDICT_SCHEMA, Verdict, read, read_receipt_or_baseline, read_uploaded,
+    schema_of,
 };
 use infergate_report::export::EXPORTERS;
 use infergate_report::inputs::Inputs;
@@ -114,7 +115,7 @@ fn inputs(files: &[PathBuf], config: &Config, pull_request: bool, commits: [&Opt
             PAIRED_SCHEMA => once(path, &mut inputs.paired, read(path)?)?,
             MEMORY_SCHEMA => once(path, &mut inputs.memory, read(path)?)?,
             VERDICT_SCHEMA => once(path, &mut inputs.verdict, read(path)?)?,
-            LOAD_SCHEMA => once(path, &mut inputs.load, read(path)?)?,
+            LOAD_SCHEMA => once(path, &mut inputs.load, read::<LoadReceipt>(path)?.into())?,
             schema => bail!(
                 "{}: its schema is {schema}; a report takes receipts, verdicts and baselines of a suite; give another file, \
                  update infergate, or measure again",

@@ -30,5 +30,5 @@ use infergate_report::inputs::Inputs;
 
 /// As a terminal shows it.
 fn text(receipt: &LoadReceipt) -> String {
-    infergate_report::terminal::report(&Inputs { load: Some(receipt.clone()), ..Inputs::default() })
+    infergate_report::terminal::report(&Inputs { load: Some(receipt.clone().into()), ..Inputs::default() })
 }

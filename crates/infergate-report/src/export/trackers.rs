@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::figures::{self, CaseFigure};
 use crate::inputs::Inputs;
-use crate::load::{Metric, View};
+use crate::load::Metric;
 use crate::model::Report;
 use infergate_receipts::to_json;
 
@@ -51,8 +51,8 @@ fn figures(inputs: &Inputs) -> Vec<Figure> {
             found.push(Figure { subject: case.id.to_string(), metric, value, low, high });
         }
     }
-    let Some(view) = View::of(inputs) else { return found };
-    for point in view.points {
+    let Some(view) = &inputs.load else { return found };
+    for point in &view.points {
         for metric in [Metric::Ttft, Metric::Itl, Metric::E2e, Metric::DecodeSpeed, Metric::OutputThroughput] {
             let [low, median, high] = [0.25, 0.5, 0.75].map(|p| point.spread(metric).at(p));
             let subject = view.place_name(point);

@@ -5,29 +5,30 @@ use infergate_core::load::{Arrivals, RequestRecord};
 use infergate_core::stats::samples_needed;
 use infergate_load::summary::scaling_efficiency;
 
-use super::points::{Point, Series};
-use crate::inputs::Inputs;
+use super::points::{Point, Series, points};
 use crate::model::{Axis, Cell, Missing, Place, Rows, Unit};
 use infergate_load::api::body::Api;
 use infergate_receipts::{LevelRecord, LoadReceipt, Metric, TargetRecord};
 
-#[derive(Clone, Copy)]
-pub struct View<'a> {
-    pub receipt: &'a LoadReceipt,
-    pub points: &'a [Point],
+#[derive(Clone)]
+pub struct View {
+    pub receipt: LoadReceipt,
+    pub points: Vec<Point>,
 }
 
-impl<'a> View<'a> {
-    pub fn of(inputs: &'a Inputs) -> Option<Self> {
-        Some(Self { receipt: inputs.load.as_ref()?, points: inputs.load_points()? })
+impl From<LoadReceipt> for View {
+    fn from(receipt: LoadReceipt) -> Self {
+        Self { points: points(&receipt), receipt }
     }
+}
 
+impl View {
     /// The points of each level, one a target, the lowest load first.
-    pub fn levels(&self) -> impl Iterator<Item = &'a [Point]> {
+    pub fn levels(&self) -> impl Iterator<Item = &[Point]> {
         self.points.chunk_by(|one, other| one.level == other.level)
     }
 
-    pub fn record(&self, point: &Point) -> Option<&'a LevelRecord> {
+    pub fn record(&self, point: &Point) -> Option<&LevelRecord> {
         self.receipt.levels.get(point.level)
     }
 
@@ -82,11 +83,11 @@ impl<'a> View<'a> {
     }
 
     /// The points of a series that stand in charts, the lowest load first: those of users, or of rates where there are no users.
-    pub fn line(&self, series: Series) -> Vec<&'a Point> {
+    pub fn line(&self, series: Series) -> Vec<&Point> {
         self.charted().filter(|point| point.series == series).collect()
     }
 
-    pub fn charted(&self) -> impl Iterator<Item = &'a Point> + use<'a> {
+    pub fn charted(&self) -> impl Iterator<Item = &Point> {
         let closed = self.is_closed();
         self.points.iter().filter(move |point| point.users().is_some() == closed)
     }
@@ -110,8 +111,8 @@ impl<'a> View<'a> {
     }
 
     /// A row a point, that begins with its scenario, load and target.
-    pub fn rows(&self, id: &str, title: &str) -> Rows<&'a Point> {
-        self.lead_of_point(Rows::of(id, title, self.points), |point| point)
+    pub fn rows(&self, id: &str, title: &str) -> Rows<&Point> {
+        self.lead_of_point(Rows::of(id, title, &self.points), |point| point)
     }
 
     /// With the columns that name the level of the point that `of` finds: its scenario, where there are several, and its load.
@@ -155,14 +156,14 @@ impl<'a> View<'a> {
     }
 
     /// The requests that a point is about: all of its level's, or those of its target.
-    pub fn requests(&self, point: &Point) -> impl Iterator<Item = &'a RequestRecord> + use<'a> {
+    pub fn requests(&self, point: &Point) -> impl Iterator<Item = &RequestRecord> {
         let series = point.series;
         let all = self.record(point).into_iter().flat_map(|level| &level.requests);
         all.filter(move |record| series.has(record))
     }
 
     /// What one user alone gets out of a point's scenario.
-    pub fn alone(&self, point: &Point) -> Option<&'a Point> {
+    pub fn alone(&self, point: &Point) -> Option<&Point> {
         let mut its = self.points.iter().filter(|other| other.series == point.series);
         its.find(|other| other.users() == Some(1) && other.summary.system_tokens_per_s.is_some())
     }

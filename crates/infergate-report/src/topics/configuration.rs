@@ -106,7 +106,7 @@ fn run(inputs: &Inputs, subject: &Subject<'_>) -> Table {
         facts.extend(receipt.wall_ns.map(|wall_ns| ("took", Cell::of(wall_ns, Unit::Ns))));
     }
     let of_run = inputs.head.as_ref().and_then(|run| Some(run.probes?.best()));
-    if let Some(probes) = of_run.or_else(|| inputs.load.as_ref()?.probes) {
+    if let Some(probes) = of_run.or_else(|| inputs.load.as_ref()?.receipt.probes) {
         facts.push(("memory read, probed", Cell::of(probes.memory_read_bytes_per_s, Unit::BytesPerS)));
         facts.push(("f32 multiply-adds, probed", Cell::of(probes.fma_flops_per_s, Unit::FlopsPerS)));
     }

@@ -17,7 +17,7 @@ use crate::load::{Point, View};
 use crate::model::{Layer, Look, Marks, Place, Section, Unit};
 
 /// A part of a report of a load run.
-type Topic = fn(&View<'_>) -> Option<Section>;
+type Topic = fn(&View) -> Option<Section>;
 
 const TOPICS: &[Topic] = &[
     run::scenarios,
@@ -36,8 +36,7 @@ const TOPICS: &[Topic] = &[
 ];
 
 pub fn sections(inputs: &Inputs) -> Vec<Section> {
-    let view = View::of(inputs);
-    view.iter().flat_map(|view| TOPICS.iter().filter_map(|topic| topic(view))).collect()
+    inputs.load.iter().flat_map(|view| TOPICS.iter().filter_map(|topic| topic(view))).collect()
 }
 
 /// The points with the smallest and with the largest value, and the values. `None` where no point has one.
@@ -56,20 +55,20 @@ fn is_one(unit: Unit, from: f64, to: f64) -> bool {
 }
 
 /// The points of this load that stand in charts, one of each series; empty where a series has none.
-fn at_load<'a>(view: &View<'a>, load: f64) -> Vec<&'a Point> {
+fn at_load(view: &View, load: f64) -> Vec<&Point> {
     let last = |series| view.line(series).into_iter().rev().find(|point| point.load() == load);
     view.series().into_iter().map(last).collect::<Option<Vec<&Point>>>().unwrap_or_default()
 }
 
 /// The points of the highest load that all series share, one of each; none where they share none, or where only one load ran.
-pub fn at_most_users<'a>(view: &View<'a>) -> Vec<&'a Point> {
+pub fn at_most_users(view: &View) -> Vec<&Point> {
     let loads = view.loads();
     let mut shared = loads.iter().rev().map(|load| at_load(view, *load)).filter(|points| !points.is_empty());
     shared.next().filter(|_| loads.len() > 1).unwrap_or_default()
 }
 
 /// A line a series of what `value` says of each of its points; none where no series has two points.
-fn lines(view: &View<'_>, unit: Unit, value: impl Fn(&Point) -> Option<f64>) -> Vec<Layer> {
+fn lines(view: &View, unit: Unit, value: impl Fn(&Point) -> Option<f64>) -> Vec<Layer> {
     let mut layers = Vec::new();
     let mut longest = 0;
     for (n, series) in view.series().into_iter().enumerate() {
@@ -85,7 +84,7 @@ fn lines(view: &View<'_>, unit: Unit, value: impl Fn(&Point) -> Option<f64>) -> 
 }
 
 /// A line over all loads at one value.
-fn threshold(view: &View<'_>, name: &str, value: f64) -> Layer {
+fn threshold(view: &View, name: &str, value: f64) -> Layer {
     let places = view.loads().into_iter().map(|load| Place::new(load, value, "")).collect();
     Layer::new(name, Look::ink(), Marks::Line(places))
 }

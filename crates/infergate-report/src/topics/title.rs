@@ -3,7 +3,7 @@
 use super::latency::too_unsteady;
 use super::load::{advice, at_most_users, ends, failures, winners};
 use crate::inputs::Inputs;
-use crate::load::{Metric, View};
+use crate::load::Metric;
 use crate::model::{Headline, Unit};
 use crate::{units, words};
 use infergate_core::case::Phase;
@@ -54,9 +54,9 @@ fn of_run(inputs: &Inputs) -> Option<String> {
 
 /// Which of two targets is faster, or what the most users get: the wait for the first token, and how many times the output of one.
 fn of_load(inputs: &Inputs) -> Option<String> {
-    let view = View::of(inputs)?;
+    let view = inputs.load.as_ref()?;
     let of_users = || {
-        let shared = at_most_users(&view);
+        let shared = at_most_users(view);
         let points = if shared.is_empty() { view.charted().collect() } else { shared };
         let times = ends(points.iter().copied(), |point| {
             Some(view.scaling(point)? * f64::from(point.users().filter(|users| *users > 1)?))
@@ -70,16 +70,16 @@ fn of_load(inputs: &Inputs) -> Option<String> {
         });
         let what = if view.has_tokens() { "the first token" } else { "an embedding" };
         let load = point.arrivals.name();
-        let at_load = match advice::readers(&view) {
+        let at_load = match advice::readers(view) {
             Some(readers) => format!("{readers}; at {load}"),
             None => format!("At {load}"),
         };
         Some(format!("{at_load} {what} comes after {after}{times}"))
     };
-    let failed = failures::sentence(&view);
+    let failed = failures::sentence(view);
     failed
         .into_iter()
-        .chain(winners::sentence(&view).or_else(of_users))
+        .chain(winners::sentence(view).or_else(of_users))
         .reduce(|failed, rest| format!("{failed}. {rest}"))
 }
 
@@ -92,7 +92,7 @@ pub fn subject(inputs: &Inputs) -> String {
 
 /// What was put under load: the first of them, where there are many.
 fn targets(inputs: &Inputs) -> Option<String> {
-    let view = View::of(inputs)?;
+    let view = inputs.load.as_ref()?;
     let named = (0..).zip(&view.receipt.targets).map(|(index, target)| match target {
         TargetRecord::Endpoint { name, model, url, .. } if name.is_empty() => {
             format!("{model} on {url}")

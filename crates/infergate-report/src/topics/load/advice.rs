@@ -10,7 +10,7 @@ use crate::model::{Section, Unit};
 use crate::units::times;
 
 /// The rules, in the order they are read. A new one is a function and a line.
-const RULES: &[fn(&View<'_>) -> Option<String>] =
+const RULES: &[fn(&View) -> Option<String>] =
     &[rate_limit, comfortable, first_word, queueing, higher_loads, bottleneck, price_of_speed, more_requests, again];
 
 /// An output that is higher by less than this is hardly higher.
@@ -19,16 +19,16 @@ const GROWTH: f64 = 0.10;
 const MOST: f64 = 0.5;
 
 /// Nothing of a run that is not to be used, or without tokens.
-pub fn topic(view: &View<'_>) -> Option<Section> {
-    let rules = RULES.iter().filter(|_| view.has_tokens() && unusable(view.receipt).is_none());
+pub fn topic(view: &View) -> Option<Section> {
+    let rules = RULES.iter().filter(|_| view.has_tokens() && unusable(view).is_none());
     let advice: Vec<String> = rules.filter_map(|rule| rule(view)).collect();
     Some(Section::new("load_advice", "What to do").on_terminal().with([advice]))
 }
 
 /// Where a server refused most.
-fn rate_limit(view: &View<'_>) -> Option<String> {
+fn rate_limit(view: &View) -> Option<String> {
     let refused = |point: &Point| Some(point.summary.kept_out() as f64).filter(|count| *count > 0.0);
-    let [_, (point, count)] = ends(view.points, refused)?;
+    let [_, (point, count)] = ends(&view.points, refused)?;
     let (place, ended) = (view.place_name(point), point.summary.ended());
     Some(format!(
         "Send less at once, or raise the rate limit: {count:.0} of {ended} requests were refused (429) at {place}"
@@ -39,20 +39,20 @@ fn rate_limit(view: &View<'_>) -> Option<String> {
 type Slowest<'a> = (&'a Point, f64);
 
 /// The highest load up to which nobody who reads along waits, by the slowest TTFT and ITL of a series, and those of the next load.
-fn readable<'a>(view: &View<'a>) -> Option<([Slowest<'a>; 2], Option<&'a Point>)> {
+fn readable(view: &View) -> Option<([Slowest<'_>; 2], Option<&Point>)> {
     let slowest = |load, metric| Some(ends(at_load(view, load), |point| point.p50(metric))?[1]);
     let medians = |load| Some([slowest(load, Metric::Ttft)?, slowest(load, Metric::Itl)?]);
-    let known: Vec<[Slowest<'a>; 2]> = view.loads().into_iter().map_while(medians).collect();
+    let known: Vec<[Slowest<'_>; 2]> = view.loads().into_iter().map_while(medians).collect();
     let within = known.iter().take_while(|[ttft, itl]| ttft.1 < WAITED_FOR_NS && itl.1 < SLUGGISH_NS).count();
     Some((*known.get(within.checked_sub(1)?)?, known.get(within).map(|[(next, _), _]| *next)))
 }
 
 /// Up to which load nobody who reads along waits, for the title.
-pub fn readers(view: &View<'_>) -> Option<String> {
+pub fn readers(view: &View) -> Option<String> {
     readable(view).map(|([(point, _), _], _)| format!("Up to {} nobody who reads along waits", point.arrivals.name()))
 }
 
-fn comfortable(view: &View<'_>) -> Option<String> {
+fn comfortable(view: &View) -> Option<String> {
     let ([(point, ttft_ns), (_, itl_ns)], next) = readable(view)?;
     let beyond = next.map(|next| format!(" (the next level, {}, is too much)", next.arrivals.name()));
     let [ttft, itl, waited_for, sluggish] = [ttft_ns, itl_ns, WAITED_FOR_NS, SLUGGISH_NS].map(|ns| Unit::Ns.show(ns));
@@ -65,7 +65,7 @@ fn comfortable(view: &View<'_>) -> Option<String> {
 }
 
 /// The highest such load of each scenario, where they differ. Several targets take turns, so none of them holds its users alone.
-fn each_holds(view: &View<'_>) -> String {
+fn each_holds(view: &View) -> String {
     // An answer of one token has no gap.
     let is_quick = |point: &&&Point| {
         point.p50(Metric::Ttft).is_some_and(|ttft| ttft < WAITED_FOR_NS)
@@ -84,7 +84,7 @@ fn each_holds(view: &View<'_>) -> String {
 }
 
 /// Which of several targets has the first word, where at the lowest load each writes as fast as people read.
-fn first_word(view: &View<'_>) -> Option<String> {
+fn first_word(view: &View) -> Option<String> {
     let points = view.levels().next().filter(|_| view.has_targets())?;
     let reads_along = |point: &Point| point.p50(Metric::DecodeSpeed) >= Some(READING_TOKENS_PER_S);
     let mut known: Vec<_> =
@@ -103,7 +103,7 @@ fn first_word(view: &View<'_>) -> Option<String> {
 }
 
 /// The load from which on more users wait longer, and however many of them get hardly more output.
-fn queueing(view: &View<'_>) -> Option<String> {
+fn queueing(view: &View) -> Option<String> {
     let begins = |line: &[&Point]| {
         let &[few, more, ..] = line else { return None };
         few.users()?;
@@ -123,7 +123,7 @@ fn queueing(view: &View<'_>) -> Option<String> {
 }
 
 /// Where the highest load still gets more output: the run ended before the server was full.
-fn higher_loads(view: &View<'_>) -> Option<String> {
+fn higher_loads(view: &View) -> Option<String> {
     view.series().into_iter().find_map(|series| {
         let &[.., few, more] = &view.line(series)[..] else { return None };
         let output = more.summary.system_tokens_per_s? / few.summary.system_tokens_per_s?;
@@ -135,7 +135,7 @@ fn higher_loads(view: &View<'_>) -> Option<String> {
 }
 
 /// What takes most of the time where the most users get less than half of what each would get alone.
-fn bottleneck(view: &View<'_>) -> Option<String> {
+fn bottleneck(view: &View) -> Option<String> {
     let probes = view.receipt.probes.as_ref()?;
     let [TargetRecord::Local { cost: Some(cost), .. }] = &view.receipt.targets[..] else { return None };
     let known = at_most_users(view)
@@ -168,13 +168,13 @@ fn bottleneck(view: &View<'_>) -> Option<String> {
 }
 
 /// While one request is answered each user's prompt is read once: what that takes of its time, if each takes as long as for one user alone.
-fn reading_prompts(view: &View<'_>, point: &Point) -> Option<f64> {
+fn reading_prompts(view: &View, point: &Point) -> Option<f64> {
     let alone_ns = view.alone(point)?.p50(Metric::Ttft)?;
     Some(f64::from(point.users()?) * alone_ns / point.p50(Metric::E2e)?)
 }
 
 /// The dearest target against the cheapest one at the lowest load.
-fn price_of_speed(view: &View<'_>) -> Option<String> {
+fn price_of_speed(view: &View) -> Option<String> {
     let [(cheap, least), (dear, most)] = ends(view.levels().next()?, |point| cost::of_request(view, point))?;
     let speed = winners::between(view, [dear.series, cheap.series])?;
     let [dearest, cheapest] = [dear, cheap].map(|point| view.target_name(point));
@@ -184,7 +184,7 @@ fn price_of_speed(view: &View<'_>) -> Option<String> {
 }
 
 /// How many requests a P99 takes, where a level has fewer.
-fn more_requests(view: &View<'_>) -> Option<String> {
+fn more_requests(view: &View) -> Option<String> {
     let (needed, fewest) = (samples_needed(0.99)?, view.points.iter().min_by_key(|point| point.summary.measured)?);
     let (requests, measured) = (needed * view.receipt.targets.len(), fewest.summary.measured);
     (measured < needed).then(|| {
@@ -195,7 +195,7 @@ fn more_requests(view: &View<'_>) -> Option<String> {
 }
 
 /// A comparison of targets holds for its hours and its models.
-fn again(view: &View<'_>) -> Option<String> {
+fn again(view: &View) -> Option<String> {
     let took_ns: u64 = view.receipt.levels.iter().map(|level| level.wall_ns).sum();
     view.has_targets().then(|| {
         let took = Unit::Ns.show(took_ns as f64);

@@ -7,7 +7,7 @@ const ABOUT: &str = "Before each load the client is driven against a server that
 const ABOUT_RECEIVED: &str = "The client's delay in the run: from the system's receipt of data to the client's stamp.";
 
 /// Two tables, each where there is something in it.
-pub fn topic(view: &View<'_>) -> Option<Section> {
+pub fn topic(view: &View) -> Option<Section> {
     let mut section = Section::new("load_audit", "The client's own accuracy");
     for (about, table) in [(ABOUT, audits(view)), (ABOUT_RECEIVED, received(view))] {
         if !table.rows.is_empty() {
@@ -22,7 +22,7 @@ fn ns(value: Option<f64>) -> Cell {
 }
 
 /// A line a number of users or rate, and a shard.
-fn audits(view: &View<'_>) -> Table {
+fn audits(view: &View) -> Table {
     let audits = &view.receipt.audits;
     let has_shards = audits.iter().any(|audit| audit.shard.is_some());
     view.loads_of(Rows::of("audits", "Self-audit before the run", audits), |audit| audit.arrivals)
@@ -52,7 +52,7 @@ fn audits(view: &View<'_>) -> Table {
 }
 
 /// A line a level; none where the system noted nothing.
-fn received(view: &View<'_>) -> Table {
+fn received(view: &View) -> Table {
     let levels = view.receipt.levels.iter().filter_map(|level| {
         let scenario = view.scenario(level.scenario as usize);
         Some((format!("{scenario}, {}", level.arrivals.name()), level.received.as_ref()?))

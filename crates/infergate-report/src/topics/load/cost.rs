@@ -10,7 +10,7 @@ use crate::model::{Cell, Missing, Section, Unit};
 const ABOUT: &str = "Prices are per million tokens, in the currency of --price; a million output tokens is priced with its prompts. The server counted the \
                      tokens.";
 
-pub fn topic(view: &View<'_>) -> Option<Section> {
+pub fn topic(view: &View) -> Option<Section> {
     if !is_priced(view) {
         return None;
     }
@@ -29,28 +29,28 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
     Some(Section::new("load_cost", "Cost").with([ABOUT]).with([table]))
 }
 
-pub fn is_priced(view: &View<'_>) -> bool {
+pub fn is_priced(view: &View) -> bool {
     view.receipt.targets.iter().any(|target| target.price().is_some())
 }
 
 /// What a request costs, where that is known.
-pub fn of_request(view: &View<'_>, point: &Point) -> Option<f64> {
+pub fn of_request(view: &View, point: &Point) -> Option<f64> {
     of(view, point).ok().map(|cost| cost.request)
 }
 
 /// What a thousand requests cost.
-pub fn of_thousand(view: &View<'_>, point: &Point) -> Cell {
+pub fn of_thousand(view: &View, point: &Point) -> Cell {
     cell(view, point, Unit::Price, |cost| Some(1e3 * cost.request))
 }
 
-fn cell(view: &View<'_>, point: &Point, unit: Unit, value: fn(Cost) -> Option<f64>) -> Cell {
+fn cell(view: &View, point: &Point, unit: Unit, value: fn(Cost) -> Option<f64>) -> Cell {
     match of(view, point) {
         Ok(cost) => Cell::number(value(cost), unit, Missing::NoUsage),
         Err(why) => Cell::Missing(why),
     }
 }
 
-fn of(view: &View<'_>, point: &Point) -> Result<Cost, Missing> {
+fn of(view: &View, point: &Point) -> Result<Cost, Missing> {
     let target = point.series.target;
     let price: Option<Price> = view.receipt.targets.get(target.unwrap_or(0) as usize).and_then(|target| target.price());
     let price = price.ok_or(Missing::NoPrice)?;

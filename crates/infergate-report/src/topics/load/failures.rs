@@ -10,7 +10,7 @@ use crate::model::{Cell, Finding, Missing, Section, Tone, Unit};
 
 /// A line a level and target with a failure or a request that was made again; nothing where all went well and one target was
 /// asked.
-pub fn topic(view: &View<'_>) -> Option<Section> {
+pub fn topic(view: &View) -> Option<Section> {
     let is_well = view.points.iter().all(|point| point.summary.failed() == 0 && point.summary.retries == 0);
     if is_well && !view.has_targets() {
         return None;
@@ -46,19 +46,19 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
 }
 
 /// How many requests failed where most did, of those that were not given up; `None` where none failed.
-pub fn sentence(view: &View<'_>) -> Option<String> {
+pub fn sentence(view: &View) -> Option<String> {
     worst(view).map(|(_, said)| said)
 }
 
 /// The level, and target, with the largest part of requests that failed.
-fn worst<'a>(view: &View<'a>) -> Option<(&'a Point, String)> {
-    let [_, (point, share)] = ends(view.points, |point| point.summary.failed_share())?;
+fn worst(view: &View) -> Option<(&Point, String)> {
+    let [_, (point, share)] = ends(&view.points, |point| point.summary.failed_share())?;
     let (failed, ended) = (point.summary.failed(), point.summary.ended());
     (share > 0.0).then(|| (point, format!("{failed} of {ended} requests failed at {}", view.place_name(point))))
 }
 
 /// Which requests failed, in the order of their starts; not those that were given up when the run ended.
-fn failed(view: &View<'_>, point: &Point) -> Vec<bool> {
+fn failed(view: &View, point: &Point) -> Vec<bool> {
     let all = view.record(point).into_iter().flat_map(|level| by_start(level, point.series.target));
     all.filter(|record| !is_given_up(record)).map(|record| record.failure.is_some()).collect()
 }
@@ -95,7 +95,7 @@ struct Uptime {
     all_ns: u64,
 }
 
-fn uptime(view: &View<'_>, point: &Point) -> Option<Uptime> {
+fn uptime(view: &View, point: &Point) -> Option<Uptime> {
     let mut requests: Vec<&RequestRecord> = view.requests(point).filter(|record| !is_given_up(record)).collect();
     requests.sort_by_key(|record| (record.scheduled_ns, record.failure.is_none()));
     let from_ns = requests.first()?.scheduled_ns;

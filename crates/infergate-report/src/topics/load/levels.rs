@@ -13,7 +13,7 @@ use crate::model::{Axis, Cell, Chart, Finding, Missing, Section, Tone, Unit};
 /// Efficiency above this is more than noise.
 const ABOVE: f64 = 1.05;
 
-pub fn topic(view: &View<'_>) -> Option<Section> {
+pub fn topic(view: &View) -> Option<Section> {
     let table = view
         .rows("levels", "")
         .numbers("issued", "sent", |point| point.summary.issued)
@@ -73,7 +73,7 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
 }
 
 /// How much more users add, at the most users that all scenarios had.
-fn scaling(view: &View<'_>) -> Option<Finding> {
+fn scaling(view: &View) -> Option<Finding> {
     let [(poor, least), (good, most)] = ends(at_most_users(view), |point| view.scaling(point))?;
     let users = poor.users().filter(|users| *users > 1)?;
     let show = |point: &Point, share| {
@@ -91,7 +91,7 @@ fn scaling(view: &View<'_>) -> Option<Finding> {
 }
 
 /// Efficiency above 100 % is of the level of one user.
-fn above(view: &View<'_>) -> Option<String> {
+fn above(view: &View) -> Option<String> {
     let [_, (point, most)] = ends(view.charted(), |point| view.scaling(point))?;
     let (most, place) = (Unit::Fraction.show(Some(most).filter(|most| *most > ABOVE)?), view.place_name(point));
     Some(format!(
@@ -100,7 +100,7 @@ fn above(view: &View<'_>) -> Option<String> {
 }
 
 /// Efficiency over the number of users, where more than one number of users ran, one of them alone.
-fn chart(view: &View<'_>) -> Chart {
+fn chart(view: &View) -> Chart {
     let mut layers = lines(view, Unit::Fraction, |point| view.scaling(point));
     if !layers.is_empty() {
         layers.insert(0, threshold(view, "ideal", 1.0));
@@ -116,7 +116,7 @@ fn chart(view: &View<'_>) -> Chart {
 }
 
 /// What a row has no room for.
-fn remarks(view: &View<'_>) -> Vec<String> {
+fn remarks(view: &View) -> Vec<String> {
     let mut remarks = Vec::new();
     let has_room = |point: &Point| view.record(point)?.batch.as_ref().map(|batch| Some(batch.slots) >= point.users());
     if view.points.iter().all(|point| has_room(point) == Some(true)) {
@@ -126,7 +126,7 @@ fn remarks(view: &View<'_>) -> Vec<String> {
         remarks.push("users are shared: each asks every target in turn, so in flight says what one target held".into());
     }
     remarks.extend(above(view));
-    for point in view.points {
+    for point in &view.points {
         let late = point.summary.late_ns.at(0.5).filter(|_| point.users().is_none()).map(|late| {
             let late = Unit::Ns.show(late);
             format!("the client sent requests {late} after their scheduled start (P50), which is in every latency")
@@ -164,7 +164,7 @@ fn few(point: &Point) -> Option<String> {
 }
 
 /// What requests that failed say most often.
-fn failed(view: &View<'_>, point: &Point) -> Option<String> {
+fn failed(view: &View, point: &Point) -> Option<String> {
     let mut details: BTreeMap<&str, usize> = BTreeMap::new();
     let ended = view.requests(point).filter(|record| !is_given_up(record));
     for failure in ended.filter_map(|record| record.failure.as_ref()) {
@@ -175,7 +175,7 @@ fn failed(view: &View<'_>, point: &Point) -> Option<String> {
 }
 
 /// The answers whose tokens no server counted, and what was done in its place.
-fn counted(view: &View<'_>, how: Counted, by: &str) -> Option<String> {
+fn counted(view: &View, how: Counted, by: &str) -> Option<String> {
     let points = || view.points.iter().filter(|point| point.summary.counted == Some(how));
     points().next()?;
     let targets: BTreeSet<String> =

@@ -18,7 +18,7 @@ struct Judged<'a> {
     goodput: Option<Goodput>,
 }
 
-pub fn topic(view: &View<'_>) -> Option<Section> {
+pub fn topic(view: &View) -> Option<Section> {
     let (of_levels, of_requests): (Vec<Limit>, Vec<Limit>) =
         view.receipt.limits.iter().copied().partition(|limit| limit.percentile.is_some());
     let judged = view.levels().filter(|_| !view.receipt.limits.is_empty()).filter_map(|points| {
@@ -51,7 +51,7 @@ fn spelt(limits: &[Limit]) -> String {
     limits.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn met(view: &View<'_>, judged: &[Judged<'_>]) -> Table {
+fn met(view: &View, judged: &[Judged<'_>]) -> Table {
     view.lead(Rows::of("met", "", judged), |level| level.point)
         .words("met", "limits", |level| match level.meets {
             Some(true) => Cell::text("met").toned(Tone::Good),
@@ -61,7 +61,7 @@ fn met(view: &View<'_>, judged: &[Judged<'_>]) -> Table {
         .table()
 }
 
-fn goodputs(view: &View<'_>, judged: &[Judged<'_>]) -> Table {
+fn goodputs(view: &View, judged: &[Judged<'_>]) -> Table {
     let number = |unit, value: fn(Goodput) -> f64| {
         move |level: &&Judged<'_>| Cell::number(level.goodput.map(value), unit, Missing::NoWindow)
     };

@@ -7,8 +7,8 @@ use super::cost::is_priced;
 use crate::load::View;
 use crate::model::{Cell, Missing, Rows, Section, Table, Unit};
 
-pub fn scenarios(view: &View<'_>) -> Option<Section> {
-    let receipt = view.receipt;
+pub fn scenarios(view: &View) -> Option<Section> {
+    let receipt = &view.receipt;
     let tokens = |count: u32| Cell::of(count, Unit::Tokens);
     let table = Rows::of("scenarios", "", &receipt.scenarios)
         .words("scenario", "scenario", |scenario| Cell::foreign(&scenario.name))
@@ -32,14 +32,14 @@ pub fn scenarios(view: &View<'_>) -> Option<Section> {
 }
 
 /// Which servers were asked, and what a local engine did: what that one is stands in the configuration.
-pub fn topic(view: &View<'_>) -> Option<Section> {
+pub fn topic(view: &View) -> Option<Section> {
     let servers = servers(view);
     let run = (!servers.rows.is_empty()).then(|| facts(view));
     Some(Section::new("load", "Load run").with(run).with([servers, batches(view)]).folded())
 }
 
-fn facts(view: &View<'_>) -> Table {
-    let receipt = view.receipt;
+fn facts(view: &View) -> Table {
+    let receipt = &view.receipt;
     let facts = vec![
         ("began", Cell::foreign(&receipt.created)),
         ("infergate", Cell::foreign(&receipt.tool)),
@@ -49,7 +49,7 @@ fn facts(view: &View<'_>) -> Table {
     Table::facts("run", "Run", facts)
 }
 
-fn servers(view: &View<'_>) -> Table {
+fn servers(view: &View) -> Table {
     let servers = (0..).zip(&view.receipt.targets).filter_map(|(index, target)| {
         let TargetRecord::Endpoint { model, url, api, extensions, price, .. } = target else { return None };
         Some((view.target(index), model, url, api, extensions, *price))
@@ -74,7 +74,7 @@ fn servers(view: &View<'_>) -> Table {
 }
 
 /// What a local engine did with many requests.
-fn batches(view: &View<'_>) -> Table {
+fn batches(view: &View) -> Table {
     let points = view.points.iter();
     let batches = points.filter_map(|point| Some((point, view.record(point)?.batch.as_ref()?)));
     view.lead_of_point(Rows::of("batches", "Batches of the local engine", batches), |(point, _)| point)

@@ -59,7 +59,7 @@ fn within(mut values: Vec<f64>) -> Option<(f64, f64)> {
     Some((values[place(low) as usize], values[place(high).ceil() as usize - 1]))
 }
 
-pub fn topic(view: &View<'_>) -> Option<Section> {
+pub fn topic(view: &View) -> Option<Section> {
     let courses = view.points.iter().flat_map(|point| {
         let quarters = quarters(view, point);
         FOLLOWED.into_iter().filter_map(move |metric| Course::of(point, metric, &quarters))
@@ -82,7 +82,7 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
 }
 
 /// The measured requests of a point, by quarters of its level.
-fn quarters<'a>(view: &View<'a>, point: &Point) -> [Vec<&'a RequestRecord>; QUARTERS.len()] {
+fn quarters<'a>(view: &'a View, point: &Point) -> [Vec<&'a RequestRecord>; QUARTERS.len()] {
     let counted = view.record(point).map_or_else(Vec::new, |level| counted_requests(level, None));
     let mut quarters: [Vec<&RequestRecord>; QUARTERS.len()] = Default::default();
     for (place, record) in counted.iter().enumerate() {
@@ -93,7 +93,7 @@ fn quarters<'a>(view: &View<'a>, point: &Point) -> [Vec<&'a RequestRecord>; QUAR
     quarters
 }
 
-fn finding(view: &View<'_>, courses: &[Course<'_>]) -> Option<Finding> {
+fn finding(view: &View, courses: &[Course<'_>]) -> Option<Finding> {
     let notable = courses.iter().filter(|course| course.is_notable());
     let course = notable.max_by(|a, b| a.change.total_cmp(&b.change))?;
     Some(Finding::warn(format!(

@@ -25,7 +25,7 @@ const USES: [&str; 3] = [
 /// Kinds of use, and the tokens of an answer that each wants.
 const KINDS: [(&str, usize); 4] = [("chat", 128), ("documents", 256), ("code", 384), ("agent", 64)];
 
-pub fn topic<'a>(view: &View<'a>) -> Option<Section> {
+pub fn topic(view: &View) -> Option<Section> {
     if !view.has_targets() {
         return None;
     }
@@ -46,7 +46,7 @@ pub fn topic<'a>(view: &View<'a>) -> Option<Section> {
         .numbers("decode_speed", "decode speed P50", |point| median_cell(point, Metric::DecodeSpeed))
         .about("1 / TPOT of each request")
         .numbers("e2e", "E2E P50", |point| median_cell(point, Metric::E2e));
-    let of_kind = |rows: Rows<&'a Point>, (kind, tokens): (&'static str, usize)| {
+    let of_kind = |rows: Rows<_>, (kind, tokens): (&'static str, usize)| {
         let answer = move |point: &&Point| match median_cell(point, Metric::Tpot) {
             Cell::Number(tpot, _) => {
                 let ttft_ns = point.p50(Metric::Ttft);
@@ -57,7 +57,7 @@ pub fn topic<'a>(view: &View<'a>) -> Option<Section> {
         rows.numbers(kind, format!("{kind}, {tokens} tokens"), answer)
             .about("TTFT + (tokens - 1) x TPOT of the medians")
     };
-    let answers = answers(view.receipt);
+    let answers = answers(&view.receipt);
     let same = |point: &&Point| same_answers(&answers, point.series).unwrap_or_else(|| "".into());
     let table = KINDS
         .into_iter()
@@ -78,10 +78,10 @@ pub fn topic<'a>(view: &View<'a>) -> Option<Section> {
 
 /// A line each provider and level, with the range over its models; nothing where no provider has two. A target is named
 /// `PROVIDER/MODEL`.
-pub fn providers(view: &View<'_>) -> Option<Section> {
+pub fn providers(view: &View) -> Option<Section> {
     let provider = |point: &Point| Some(view.target_name(point).split_once('/')?.0.to_owned());
     let mut rows: BTreeMap<(usize, String), Vec<&Point>> = BTreeMap::new();
-    for point in view.points {
+    for point in &view.points {
         if let Some(provider) = provider(point) {
             rows.entry((point.level, provider)).or_default().push(point);
         }
@@ -112,12 +112,12 @@ fn range(models: &[&Point], cell: impl Fn(&Point) -> Cell) -> Cell {
     }
 }
 
-fn output_tokens(view: &View<'_>, point: &Point) -> Option<f64> {
+fn output_tokens(view: &View, point: &Point) -> Option<f64> {
     mean(&counted_tokens(view, point).map(|tokens| tokens as f64).collect::<Vec<f64>>())
 }
 
 /// Tokens of each measured answer.
-fn counted_tokens<'a>(view: &View<'a>, point: &Point) -> impl Iterator<Item = u64> + use<'a> {
+fn counted_tokens(view: &View, point: &Point) -> impl Iterator<Item = u64> {
     let level = view.record(point).map_or_else(Vec::new, |level| measured(level, point.series.target));
     level.into_iter().map(|record| record.tokens())
 }

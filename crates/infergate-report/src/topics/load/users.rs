@@ -35,7 +35,7 @@ const NEAR: f64 = 0.2;
 /// The figures whose range over the scenarios is drawn.
 const RANGES: [Metric; 2] = [Metric::DecodeSpeed, Metric::Ttft];
 
-pub fn topic(view: &View<'_>) -> Option<Section> {
+pub fn topic(view: &View) -> Option<Section> {
     let figures = if view.has_tokens() { &FIGURES[..] } else { &FIGURES[..1] };
     let define = |(metric, about): &(Metric, &str)| match feels(*metric) {
         Some(feels) => format!("{about} Its P50 feels {}.", feels.about(Unit::of(*metric))),
@@ -54,7 +54,7 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
 }
 
 /// What the figures are, in the middle one of the requests at the lowest load.
-fn example(view: &View<'_>) -> Option<Chart> {
+fn example(view: &View) -> Option<Chart> {
     let point = view.charted().next()?;
     let mut whole: Vec<_> =
         view.requests(point).filter(|record| record.failure.is_none() && record.chunk_ns.len() > 1).collect();
@@ -64,7 +64,7 @@ fn example(view: &View<'_>) -> Option<Chart> {
     timeline(&view.place_name(point), &token_ns)
 }
 
-fn table(view: &View<'_>, metric: Metric) -> Table {
+fn table(view: &View, metric: Metric) -> Table {
     let percentile = |p| move |point: &&Point| percentile_cell(point, metric, p);
     let mut rows = view
         .rows(metric.key(), &capital(metric.long()))
@@ -105,7 +105,7 @@ fn gaps<'a>(rows: Rows<&'a Point>, feels: &Feels) -> Rows<&'a Point> {
 }
 
 /// From the best to the worst median of all, and what a reader makes of both.
-fn finding(view: &View<'_>, metric: Metric) -> Option<Finding> {
+fn finding(view: &View, metric: Metric) -> Option<Finding> {
     let feels = feels(metric)?;
     let [mut best, mut worst] = ends(view.charted(), |point| point.p50(metric))?;
     if metric.is_rate() {
@@ -120,7 +120,7 @@ fn finding(view: &View<'_>, metric: Metric) -> Option<Finding> {
     Some(Finding::new(tone, format!("The median {} is {range}", metric.long())))
 }
 
-fn chart(view: &View<'_>, metric: Metric) -> Chart {
+fn chart(view: &View, metric: Metric) -> Chart {
     let series = view.series();
     // Stalls count in the mean: scenarios differ by them.
     let is_mean = metric == Metric::Itl && series.len() > 1;
@@ -159,7 +159,7 @@ fn chart(view: &View<'_>, metric: Metric) -> Chart {
 }
 
 /// All figures of the only series, each against its value at the lowest load.
-fn together(view: &View<'_>) -> Option<Chart> {
+fn together(view: &View) -> Option<Chart> {
     let [series] = view.series()[..] else { return None };
     let line = view.line(series);
     let first = *line.first()?;
@@ -187,7 +187,7 @@ fn together(view: &View<'_>) -> Option<Chart> {
 
 /// The band between the best and the worst scenario at each load that all ran at. Nothing with one scenario alone, and nothing where
 /// several targets would be a second reason for a difference.
-fn band(view: &View<'_>, metric: Metric) -> Option<Chart> {
+fn band(view: &View, metric: Metric) -> Option<Chart> {
     if !view.has_scenarios() || view.has_targets() {
         return None;
     }

@@ -29,7 +29,7 @@ struct Pair<'a> {
 
 impl<'a> Pair<'a> {
     /// `None` where one of both has no median.
-    fn of(view: &View<'_>, one: &'a Point, other: &'a Point) -> Option<Self> {
+    fn of(view: &View, one: &'a Point, other: &'a Point) -> Option<Self> {
         let apart = |metric| -> Shown {
             let both = one.spread(metric).p50_within.zip(other.spread(metric).p50_within);
             match both.ok_or(UNKNOWN)? {
@@ -59,12 +59,12 @@ impl<'a> Pair<'a> {
         Some((late.p50(Metric::Ttft)? - early.p50(Metric::Ttft)?) / early.p50(Metric::Tpot)?)
     }
 
-    fn name(&self, view: &View<'_>, is_first: bool) -> String {
+    fn name(&self, view: &View, is_first: bool) -> String {
         view.target_name(if is_first { self.one } else { self.other })
     }
 
     /// Which one is faster, as far as it is shown.
-    fn sentence(&self, view: &View<'_>) -> String {
+    fn sentence(&self, view: &View) -> String {
         let name = |is_first| self.name(view, is_first);
         let faster = |wins, answers| format!("{} is faster than {} for {answers}", name(wins), name(!wins));
         let sentence = match (self.short, self.long, self.crossing) {
@@ -84,7 +84,7 @@ impl<'a> Pair<'a> {
 }
 
 /// Each two targets of each level, the fastest ones first.
-fn pairs<'a>(view: &View<'a>) -> impl Iterator<Item = Pair<'a>> {
+fn pairs(view: &View) -> impl Iterator<Item = Pair<'_>> {
     view.levels().flat_map(move |points| {
         let mut points: Vec<&Point> = points.iter().collect();
         points.sort_by_key(|point| point.p50(Metric::E2e).map_or(u64::MAX, |ns| ns as u64));
@@ -97,7 +97,7 @@ fn pairs<'a>(view: &View<'a>) -> impl Iterator<Item = Pair<'a>> {
 }
 
 /// A line each two targets of a level.
-pub fn topic(view: &View<'_>) -> Option<Section> {
+pub fn topic(view: &View) -> Option<Section> {
     let winner = |pair: &Pair, shown: Shown| match shown {
         Ok(wins) => Cell::foreign(&pair.name(view, wins)),
         Err(why) => Cell::text(why),
@@ -122,12 +122,12 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
 }
 
 /// Which of the two fastest targets of the first level is faster.
-pub fn sentence(view: &View<'_>) -> Option<String> {
+pub fn sentence(view: &View) -> Option<String> {
     pairs(view).next().map(|pair| pair.sentence(view))
 }
 
 /// Which of two targets is faster, at the first level where both have medians.
-pub fn between(view: &View<'_>, two: [Series; 2]) -> Option<String> {
+pub fn between(view: &View, two: [Series; 2]) -> Option<String> {
     let is_of = |point: &Point| two.contains(&point.series);
     pairs(view).find(|pair| is_of(pair.one) && is_of(pair.other)).map(|pair| pair.sentence(view))
 }

@@ -218,7 +218,7 @@ fn no_text_of_a_memory_receipt_comes_alive() {
 
 #[test]
 fn no_text_of_a_load_receipt_comes_alive() {
-    through::<LoadReceipt>("load-1.json", &|load| Inputs { load: Some(load), ..Inputs::new("cargo infergate") });
+    through::<LoadReceipt>("load-1.json", &|load| Inputs { load: Some(load.into()), ..Inputs::new("cargo infergate") });
 }
 
 /// A request of many tokens, a case of many samples and a level of many requests make no picture of megabytes.

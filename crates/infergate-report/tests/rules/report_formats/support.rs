@@ -66,7 +66,7 @@ pub fn all() -> [(&'static str, Inputs); 6] {
 
 /// A load run.
 pub fn load(receipt: LoadReceipt) -> Inputs {
-    Inputs { load: Some(receipt), ..Inputs::new("cargo infergate") }
+    Inputs { load: Some(receipt.into()), ..Inputs::new("cargo infergate") }
 }
 
 /// Every file of every format that has what it needs.
