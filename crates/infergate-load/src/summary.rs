@@ -177,7 +177,8 @@ pub fn by_start(level: &LevelRecord, target: Option<u32>) -> Vec<&RequestRecord>
     requests
 }
 
-fn of_target(level: &LevelRecord, target: Option<u32>) -> impl Iterator<Item = &RequestRecord> {
+/// All requests of one target or of all.
+pub fn of_target(level: &LevelRecord, target: Option<u32>) -> impl Iterator<Item = &RequestRecord> {
     level.requests.iter().filter(move |record| target.is_none_or(|target| record.target == target))
 }
 

@@ -3,7 +3,7 @@
 
 use infergate_core::load::{Arrivals, RequestRecord};
 use infergate_core::stats::samples_needed;
-use infergate_load::summary::scaling_efficiency;
+use infergate_load::summary::{of_target, scaling_efficiency};
 
 use super::points::{Point, Series, points};
 use crate::model::{Axis, Cell, Missing, Place, Rows, Unit};
@@ -28,8 +28,9 @@ impl View {
         self.points.chunk_by(|one, other| one.level == other.level)
     }
 
-    pub fn record(&self, point: &Point) -> Option<&LevelRecord> {
-        self.receipt.levels.get(point.level)
+    /// The level that a point is of.
+    pub fn record(&self, point: &Point) -> &LevelRecord {
+        &self.receipt.levels[point.level]
     }
 
     pub fn series(&self) -> Vec<Series> {
@@ -46,8 +47,8 @@ impl View {
         scenarios
     }
 
-    pub fn scenario(&self, index: usize) -> String {
-        self.receipt.scenarios.get(index).map_or_else(String::new, |scenario| scenario.name.clone())
+    pub fn scenario(&self, index: usize) -> &str {
+        &self.receipt.scenarios[index].name
     }
 
     pub fn has_scenarios(&self) -> bool {
@@ -66,7 +67,7 @@ impl View {
 
     /// A target's name; its number where it has none.
     pub fn target(&self, index: u32) -> String {
-        match self.receipt.targets.get(index as usize).map_or("", |target| target.name()) {
+        match self.receipt.targets[index as usize].name() {
             "" if self.has_targets() => format!("target {}", index + 1),
             "" => "the target".into(),
             name => name.into(),
@@ -76,7 +77,7 @@ impl View {
     /// A series' name: what tells it apart from the others of its run.
     pub fn series_name(&self, series: Series) -> String {
         match series.target.map(|target| self.target(target)) {
-            None => self.scenario(series.scenario),
+            None => self.scenario(series.scenario).into(),
             Some(target) if !self.has_scenarios() => target,
             Some(target) => format!("{}, {target}", self.scenario(series.scenario)),
         }
@@ -117,7 +118,7 @@ impl View {
 
     /// With the columns that name the level of the point that `of` finds: its scenario, where there are several, and its load.
     pub fn lead<R>(&self, rows: Rows<R>, of: impl Fn(&R) -> &Point) -> Rows<R> {
-        let scenario = |row: &R| Cell::foreign(&self.scenario(of(row).series.scenario));
+        let scenario = |row: &R| Cell::foreign(self.scenario(of(row).series.scenario));
         let rows = rows.with_if(self.has_scenarios(), |rows| rows.words("scenario", "scenario", scenario));
         self.loads_of(rows, |row| of(row).arrivals)
     }
@@ -157,9 +158,7 @@ impl View {
 
     /// The requests that a point is about: all of its level's, or those of its target.
     pub fn requests(&self, point: &Point) -> impl Iterator<Item = &RequestRecord> {
-        let series = point.series;
-        let all = self.record(point).into_iter().flat_map(|level| &level.requests);
-        all.filter(move |record| series.has(record))
+        of_target(self.record(point), point.series.target)
     }
 
     /// What one user alone gets out of a point's scenario.

@@ -140,7 +140,7 @@ fn bottleneck(view: &View) -> Option<String> {
     let [TargetRecord::Local { cost: Some(cost), .. }] = &view.receipt.targets[..] else { return None };
     let known = at_most_users(view)
         .into_iter()
-        .filter_map(|point| Some((point, view.scaling(point)?, roofline(view.record(point)?, cost, probes)?)));
+        .filter_map(|point| Some((point, view.scaling(point)?, roofline(view.record(point), cost, probes)?)));
     let (point, scaling, Roofline { memory, compute }) =
         known.filter(|(_, scaling, _)| *scaling < MOST).min_by(|a, b| a.1.total_cmp(&b.1))?;
     let (remedy, bottleneck) = if memory + compute < MOST {

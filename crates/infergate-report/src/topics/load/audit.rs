@@ -54,8 +54,7 @@ fn audits(view: &View) -> Table {
 /// A line a level; none where the system noted nothing.
 fn received(view: &View) -> Table {
     let levels = view.receipt.levels.iter().filter_map(|level| {
-        let scenario = view.scenario(level.scenario as usize);
-        Some((format!("{scenario}, {}", level.arrivals.name()), level.received.as_ref()?))
+        Some((view.receipt.level_name(level), level.received.as_ref()?))
     });
     Rows::of("received", "In the run, by when the system received", levels)
         .words("level", "level", |(name, _)| Cell::foreign(name))

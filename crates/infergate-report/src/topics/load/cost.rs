@@ -2,7 +2,6 @@
 
 use infergate_load::summary::cost::{Cost, cost};
 use infergate_load::summary::measured;
-use infergate_receipts::Price;
 
 use crate::load::{Point, View};
 use crate::model::{Cell, Missing, Section, Unit};
@@ -52,9 +51,10 @@ fn cell(view: &View, point: &Point, unit: Unit, value: fn(Cost) -> Option<f64>) 
 
 fn of(view: &View, point: &Point) -> Result<Cost, Missing> {
     let target = point.series.target;
-    let price: Option<Price> = view.receipt.targets.get(target.unwrap_or(0) as usize).and_then(|target| target.price());
-    let price = price.ok_or(Missing::NoPrice)?;
+    let price = view.receipt.targets[target.unwrap_or(0) as usize].price().ok_or(Missing::NoPrice)?;
     point.summary.window.ok_or(Missing::NoWindow)?;
-    let level = view.record(point).filter(|_| point.summary.measured > 0).ok_or(Missing::NotMeasured)?;
-    cost(&measured(level, target), price).ok_or(Missing::NoUsage)
+    match &measured(view.record(point), target)[..] {
+        [] => Err(Missing::NotMeasured),
+        measured => cost(measured, price).ok_or(Missing::NoUsage),
+    }
 }

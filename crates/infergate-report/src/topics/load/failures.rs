@@ -59,8 +59,8 @@ fn worst(view: &View) -> Option<(&Point, String)> {
 
 /// Which requests failed, in the order of their starts; not those that were given up when the run ended.
 fn failed(view: &View, point: &Point) -> Vec<bool> {
-    let all = view.record(point).into_iter().flat_map(|level| by_start(level, point.series.target));
-    all.filter(|record| !is_given_up(record)).map(|record| record.failure.is_some()).collect()
+    let all = by_start(view.record(point), point.series.target);
+    all.into_iter().filter(|record| !is_given_up(record)).map(|record| record.failure.is_some()).collect()
 }
 
 /// What became of requests that failed: `3 by timeout, 1 in the engine`.

@@ -77,10 +77,9 @@ fn scaling(view: &View) -> Option<Finding> {
     let [(poor, least), (good, most)] = ends(at_most_users(view), |point| view.scaling(point))?;
     let users = poor.users().filter(|users| *users > 1)?;
     let show = |point: &Point, share| {
-        let scenario = view.receipt.scenarios.get(point.series.scenario);
-        let tokens =
-            scenario.map(|its| format!("{}: {} tokens in, {} out", its.name, its.input_tokens, its.output_tokens));
-        format!("{} ({})", Unit::Fraction.show(share), tokens.unwrap_or_default())
+        let its = &view.receipt.scenarios[point.series.scenario];
+        let share = Unit::Fraction.show(share);
+        format!("{share} ({}: {} tokens in, {} out)", its.name, its.input_tokens, its.output_tokens)
     };
     let range = if is_one(Unit::Fraction, least, most) {
         Unit::Fraction.show(most)
@@ -118,8 +117,8 @@ fn chart(view: &View) -> Chart {
 /// What a row has no room for.
 fn remarks(view: &View) -> Vec<String> {
     let mut remarks = Vec::new();
-    let has_room = |point: &Point| view.record(point)?.batch.as_ref().map(|batch| Some(batch.slots) >= point.users());
-    if view.points.iter().all(|point| has_room(point) == Some(true)) {
+    let has_room = |point| view.record(point).batch.as_ref().is_some_and(|batch| Some(batch.slots) >= point.users());
+    if view.points.iter().all(has_room) {
         remarks.push("the engine had room for every user: no request waited for a place".into());
     }
     if view.has_targets() {

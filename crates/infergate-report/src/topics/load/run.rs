@@ -76,7 +76,7 @@ fn servers(view: &View) -> Table {
 /// What a local engine did with many requests.
 fn batches(view: &View) -> Table {
     let points = view.points.iter();
-    let batches = points.filter_map(|point| Some((point, view.record(point)?.batch.as_ref()?)));
+    let batches = points.filter_map(|point| Some((point, view.record(point).batch.as_ref()?)));
     view.lead_of_point(Rows::of("batches", "Batches of the local engine", batches), |(point, _)| point)
         .numbers("slots", "room for", |(_, batch)| batch.slots)
         .about("requests that the engine had room for at once")

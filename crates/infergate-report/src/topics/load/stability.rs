@@ -83,7 +83,7 @@ pub fn topic(view: &View) -> Option<Section> {
 
 /// The measured requests of a point, by quarters of its level.
 fn quarters<'a>(view: &'a View, point: &Point) -> [Vec<&'a RequestRecord>; QUARTERS.len()] {
-    let counted = view.record(point).map_or_else(Vec::new, |level| counted_requests(level, None));
+    let counted = counted_requests(view.record(point), None);
     let mut quarters: [Vec<&RequestRecord>; QUARTERS.len()] = Default::default();
     for (place, record) in counted.iter().enumerate() {
         if point.series.has(record) {

@@ -118,8 +118,7 @@ fn output_tokens(view: &View, point: &Point) -> Option<f64> {
 
 /// Tokens of each measured answer.
 fn counted_tokens(view: &View, point: &Point) -> impl Iterator<Item = u64> {
-    let level = view.record(point).map_or_else(Vec::new, |level| measured(level, point.series.target));
-    level.into_iter().map(|record| record.tokens())
+    measured(view.record(point), point.series.target).into_iter().map(|record| record.tokens())
 }
 
 /// What a target answered to each prompt: the hash of its answers; `None` where they differ among themselves.
