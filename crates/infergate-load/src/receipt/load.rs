@@ -227,8 +227,7 @@ impl Format for LoadReceipt {
 impl LoadReceipt {
     /// How a level is named: `chatbot, 8 users`.
     pub fn level_name(&self, level: &LevelRecord) -> String {
-        let scenario = self.scenarios.get(level.scenario as usize).map_or("", |scenario| &scenario.name);
-        format!("{scenario}, {}", level.arrivals.name())
+        format!("{}, {}", self.scenarios[level.scenario as usize].name, level.arrivals.name())
     }
 }
 

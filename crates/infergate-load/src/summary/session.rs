@@ -4,22 +4,25 @@ use infergate_core::load::{FailureClass, RequestRecord};
 use infergate_core::metric::Metric;
 
 use crate::receipt::load_baseline::{conditions, setup};
-use crate::receipt::{
-    LOAD_BASELINE_SCHEMA, LevelRecord, LoadBaseline, LoadReceipt, LoadSession, LoadSessionLevel, Scenario, TargetRecord,
-};
+use crate::receipt::{LOAD_BASELINE_SCHEMA, LoadBaseline, LoadReceipt, LoadSession, LoadSessionLevel};
 use crate::summary::{LevelSummary, by_start, summarise_target};
 
 impl LoadReceipt {
+    /// What becomes a level of a session: the index of each level, and of each target where there are several.
+    pub fn parts(&self) -> impl Iterator<Item = (usize, Option<u32>)> {
+        let targets = self.targets.len() as u32;
+        let of = move |level| (0..targets).map(move |target| (level, (targets > 1).then_some(target)));
+        (0..self.levels.len()).flat_map(of)
+    }
+
     /// A summary of each level of the session that this run is.
     pub fn summaries(&self) -> Vec<LevelSummary> {
-        let summary =
-            |(level, _, target, _): Part<'_>| summarise_target(level, (self.targets.len() > 1).then_some(target));
-        parts(self).map(summary).collect()
+        self.parts().map(|(level, target)| summarise_target(&self.levels[level], target)).collect()
     }
 
     /// The requests behind each level of the session that this run is, in the order of their starts.
     pub fn requests_of_levels(&self) -> Vec<Vec<&RequestRecord>> {
-        parts(self).map(|(level, _, target, _)| by_start(level, Some(target))).collect()
+        self.parts().map(|(level, target)| by_start(&self.levels[level], target)).collect()
     }
 }
 
@@ -46,12 +49,13 @@ impl LoadBaseline {
 
 impl From<&LoadReceipt> for LoadSession {
     fn from(receipt: &LoadReceipt) -> Self {
-        let level = |((level, scenario, _, target), summary): (Part<'_>, LevelSummary)| {
+        let level = |((level, target), summary): ((usize, Option<u32>), LevelSummary)| {
+            let level = &receipt.levels[level];
             let p50 = |metric| summary.values(metric).at(0.5);
             let wrong_length = summary.failures.get(&FailureClass::WrongLength).copied().unwrap_or(0);
             LoadSessionLevel {
-                target: if receipt.targets.len() > 1 { target.name().into() } else { String::new() },
-                scenario: scenario.clone(),
+                target: target.map_or("", |target| receipt.targets[target as usize].name()).into(),
+                scenario: receipt.scenarios[level.scenario as usize].clone(),
                 arrivals: level.arrivals,
                 issued: summary.issued,
                 failed: summary.failed() - wrong_length,
@@ -67,19 +71,7 @@ impl From<&LoadReceipt> for LoadSession {
             created: receipt.created.clone(),
             step: false,
             conditions: conditions(receipt),
-            levels: parts(receipt).zip(receipt.summaries()).map(level).collect(),
+            levels: receipt.parts().zip(receipt.summaries()).map(level).collect(),
         }
     }
-}
-
-/// What becomes a level of a session: a level, its scenario, and a target with its number.
-type Part<'a> = (&'a LevelRecord, &'a Scenario, u32, &'a TargetRecord);
-
-/// Each of them.
-fn parts(receipt: &LoadReceipt) -> impl Iterator<Item = Part<'_>> {
-    let levels =
-        receipt.levels.iter().filter_map(move |level| Some((level, receipt.scenarios.get(level.scenario as usize)?)));
-    levels.flat_map(move |(level, scenario)| {
-        (0..).zip(&receipt.targets).map(move |(index, target)| (level, scenario, index, target))
-    })
 }

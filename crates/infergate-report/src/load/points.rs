@@ -4,16 +4,11 @@
 use infergate_core::load::{Arrivals, RequestRecord};
 use infergate_core::stats::Queue;
 use infergate_load::summary::{LevelSummary, summarise_target};
-use infergate_receipts::{LevelRecord, LoadReceipt, Metric};
+use infergate_receipts::{LoadReceipt, Metric};
 
 /// By scenario, closed loops before open ones, the lowest load first.
 pub fn points(receipt: &LoadReceipt) -> Vec<Point> {
-    let targets = receipt.targets.len();
-    let of = |level: (usize, &LevelRecord)| match targets {
-        0 | 1 => vec![Point::of(level, None)],
-        _ => (0..targets as u32).map(|target| Point::of(level, Some(target))).collect(),
-    };
-    let mut points: Vec<Point> = receipt.levels.iter().enumerate().flat_map(of).collect();
+    let mut points: Vec<Point> = receipt.parts().map(|(level, target)| Point::of(receipt, level, target)).collect();
     points.sort_by(|a, b| {
         let place = |point: &Point| (point.series.scenario, point.users().is_none());
         place(a).cmp(&place(b)).then(a.load().total_cmp(&b.load()))
@@ -80,7 +75,8 @@ pub struct Point {
 }
 
 impl Point {
-    pub fn of((index, level): (usize, &LevelRecord), target: Option<u32>) -> Self {
+    fn of(receipt: &LoadReceipt, index: usize, target: Option<u32>) -> Self {
+        let level = &receipt.levels[index];
         let summary = summarise_target(level, target);
         let queue = summary.queue();
         Self {
