@@ -88,6 +88,13 @@ fn findings(sections: &mut [Section]) -> Section {
     Section::new("findings", "Findings").on_terminal().with([found])
 }
 
+/// The items with the smallest and with the largest value, and the values. `None` where no item has one.
+fn ends<T: Copy>(items: impl IntoIterator<Item = T>, value: impl Fn(T) -> Option<f64>) -> Option<[(T, f64); 2]> {
+    let mut known: Vec<(T, f64)> = items.into_iter().filter_map(|item| Some((item, value(item)?))).collect();
+    known.sort_by(|a, b| a.1.total_cmp(&b.1));
+    Some([*known.first()?, *known.last()?])
+}
+
 fn headline(verdict: &Verdict) -> Headline {
     let (ended, said) = (words::headline::outcome(verdict), words::headline::of(verdict));
     Headline { outcome: verdict.verdict, exit_code: verdict.exit_code, ended, said }

@@ -1,5 +1,6 @@
 //! An earlier run beside this one, figure by figure. It shows and does not judge: the verdict does that.
 
+use super::ends;
 use super::latency::STEADY;
 use crate::figures;
 use crate::inputs::Inputs;
@@ -52,9 +53,9 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         .numbers("output", "output", |row| Cell::known(output(row).filter(|_| is_other(row)), Unit::Times))
         .table();
     let section = Section::new("comparison", "Comparison with the earlier run").with([ABOUT]).with([table]);
-    let unsteady = pairs.iter().map(|(_, beside)| *beside).max_by(|a, b| variation(a).total_cmp(&variation(b)));
-    let unsteady = unsteady.filter(|beside| variation(beside) > CV_LIMIT).map(|beside| {
-        let cv = units::percent(variation(beside));
+    let unsteady = ends(pairs.iter().map(|(_, beside)| *beside), |beside| Some(variation(beside)));
+    let unsteady = unsteady.filter(|[_, (_, cv)]| *cv > CV_LIMIT).map(|[_, (beside, cv)]| {
+        let cv = units::percent(cv);
         Finding::warn(format!("{} of the earlier run varies by {cv} between processes: do not compare it", beside.id))
     });
     let growths = pairs.iter().filter_map(|(case, beside)| growth((base, beside), (head, case)));

@@ -39,16 +39,6 @@ pub fn sections(inputs: &Inputs) -> Vec<Section> {
     inputs.load.iter().flat_map(|view| TOPICS.iter().filter_map(|topic| topic(view))).collect()
 }
 
-/// The points with the smallest and with the largest value, and the values. `None` where no point has one.
-pub fn ends<'a>(
-    points: impl IntoIterator<Item = &'a Point>,
-    value: impl Fn(&Point) -> Option<f64>,
-) -> Option<[(&'a Point, f64); 2]> {
-    let mut known: Vec<(&Point, f64)> = points.into_iter().filter_map(|point| Some((point, value(point)?))).collect();
-    known.sort_by(|a, b| a.1.total_cmp(&b.1));
-    Some([*known.first()?, *known.last()?])
-}
-
 /// Whether a reader sees one number at both ends.
 fn is_one(unit: Unit, from: f64, to: f64) -> bool {
     unit.show(from) == unit.show(to)

@@ -2,6 +2,7 @@
 
 use infergate_core::stats::samples_needed;
 
+use super::ends;
 use super::latency::{STEADY, drift, too_unsteady};
 use super::request::middle_start;
 use super::scaling::families;
@@ -11,7 +12,7 @@ use crate::load::WAITED_FOR_NS;
 use crate::model::Section;
 use crate::units::{change, duration, percent, times};
 use infergate_judge::CV_LIMIT;
-use infergate_receipts::{Metric, Receipt};
+use infergate_receipts::{CaseRecord, Metric, Receipt};
 
 /// A piece of advice.
 type Rule = fn(&Receipt) -> Option<String>;
@@ -43,27 +44,26 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
 
 /// The case whose samples vary most, where that is too much.
 fn varies(receipt: &Receipt) -> Option<String> {
-    let all = receipt.cases.iter().filter_map(|case| {
-        let figure = Metric::gated(case.id);
-        let cv = CaseFigure::of(figure, case).variation().value()?;
-        Some((case.id, figure, cv))
-    });
-    let (case, figure, cv) = all.filter(|(.., cv)| *cv > CV_LIMIT).max_by(|a, b| a.2.total_cmp(&b.2))?;
-    Some(format!(
-        "Measure again on an idle machine, on cores of its own: {} of {case} varies by {} from sample to sample, and up to {} is \
-         steady",
-        figures::name(figure),
-        percent(cv),
-        percent(CV_LIMIT)
-    ))
+    let gated = |case: &CaseRecord| Metric::gated(case.id);
+    let [_, (case, cv)] = ends(&receipt.cases, |case| CaseFigure::of(gated(case), case).variation().value())?;
+    (cv > CV_LIMIT).then(|| {
+        format!(
+            "Measure again on an idle machine, on cores of its own: {} of {} varies by {} from sample to sample, and up to {} is steady",
+            figures::name(gated(case)),
+            case.id,
+            percent(cv),
+            percent(CV_LIMIT)
+        )
+    })
 }
 
 /// The case that gets faster most within a process.
 fn warms_up(receipt: &Receipt) -> Option<String> {
-    let drifts = receipt.cases.iter().filter_map(|case| Some((case.id, drift(case)?)));
-    let (case, drift) = drifts.min_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, drift)| *drift < -STEADY)?;
-    let drift = change(drift);
-    Some(format!("Warm up for longer (--seconds-per-case): {case} changes by {drift} in the second half of a process"))
+    let [(case, drift), _] = ends(&receipt.cases, drift)?;
+    let (case, change) = (case.id, change(drift));
+    (drift < -STEADY).then(|| {
+        format!("Warm up for longer (--seconds-per-case): {case} changes by {change} in the second half of a process")
+    })
 }
 
 /// Up to which prompt the first token is there at once.
@@ -107,15 +107,11 @@ fn keep_it_warm(receipt: &Receipt) -> Option<String> {
 
 /// Where the hardware gives most that is not taken.
 fn slowest_by_hardware(receipt: &Receipt) -> Option<String> {
-    let shares = receipt.cases.iter().filter_map(|case| {
-        let share = figures::share_of_hardware(case, receipt)?;
-        (share < ROOM).then_some((case.id, share))
-    });
-    let (case, share) = shares.min_by(|a, b| a.1.total_cmp(&b.1))?;
-    Some(format!(
-        "Optimise {case} first: it reaches {} of what the hardware gives, the least of all cases",
-        percent(share)
-    ))
+    let [(case, share), _] = ends(&receipt.cases, |case| figures::share_of_hardware(case, receipt))?;
+    let (case, reached) = (case.id, percent(share));
+    (share < ROOM).then(|| {
+        format!("Optimise {case} first: it reaches {reached} of what the hardware gives, the least of all cases")
+    })
 }
 
 /// The case with the fewest samples, where they are too few for a P95.

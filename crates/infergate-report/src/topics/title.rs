@@ -1,7 +1,8 @@
 //! The title of a page: what came out, in one sentence; and what was measured, in one line.
 
+use super::ends;
 use super::latency::too_unsteady;
-use super::load::{advice, at_most_users, ends, failures, winners};
+use super::load::{advice, at_most_users, failures, winners};
 use crate::inputs::Inputs;
 use crate::load::Metric;
 use crate::model::{Headline, Unit};

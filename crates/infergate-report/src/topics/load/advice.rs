@@ -4,9 +4,10 @@ use infergate_core::stats::samples_needed;
 use infergate_load::summary::roofline::{Roofline, roofline};
 use infergate_receipts::TargetRecord;
 
-use super::{at_load, at_most_users, cost, ends, winners};
+use super::{at_load, at_most_users, cost, winners};
 use crate::load::{Metric, Point, READING_TOKENS_PER_S, SLUGGISH_NS, View, WAITED_FOR_NS, unusable};
 use crate::model::{Section, Unit};
+use crate::topics::ends;
 use crate::units::times;
 
 /// The rules, in the order they are read. A new one is a function and a line.
@@ -138,11 +139,9 @@ fn higher_loads(view: &View) -> Option<String> {
 fn bottleneck(view: &View) -> Option<String> {
     let probes = view.receipt.probes.as_ref()?;
     let [TargetRecord::Local { cost: Some(cost), .. }] = &view.receipt.targets[..] else { return None };
-    let known = at_most_users(view)
-        .into_iter()
-        .filter_map(|point| Some((point, view.scaling(point)?, roofline(view.record(point), cost, probes)?)));
-    let (point, scaling, Roofline { memory, compute }) =
-        known.filter(|(_, scaling, _)| *scaling < MOST).min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let needs = |point| roofline(view.record(point), cost, probes);
+    let [(point, scaling), _] = ends(at_most_users(view), |point| needs(point).and_then(|_| view.scaling(point)))?;
+    let Roofline { memory, compute } = needs(point).filter(|_| scaling < MOST)?;
     let (remedy, bottleneck) = if memory + compute < MOST {
         match reading_prompts(view, point).filter(|part| (MOST..1.0).contains(part)) {
             Some(part) => {

@@ -53,9 +53,8 @@ fn audits(view: &View) -> Table {
 
 /// A line a level; none where the system noted nothing.
 fn received(view: &View) -> Table {
-    let levels = view.receipt.levels.iter().filter_map(|level| {
-        Some((view.receipt.level_name(level), level.received.as_ref()?))
-    });
+    let levels =
+        view.receipt.levels.iter().filter_map(|level| Some((view.receipt.level_name(level), level.received.as_ref()?)));
     Rows::of("received", "In the run, by when the system received", levels)
         .words("level", "level", |(name, _)| Cell::foreign(name))
         .numbers("reads", "reads", |(_, received)| received.reads)

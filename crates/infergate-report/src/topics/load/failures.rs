@@ -4,9 +4,9 @@ use infergate_core::load::{FailureClass, RequestRecord};
 use infergate_core::stats::share_interval;
 use infergate_load::summary::{by_start, is_given_up};
 
-use super::ends;
 use crate::load::{Point, View};
 use crate::model::{Cell, Finding, Missing, Section, Tone, Unit};
+use crate::topics::ends;
 
 /// A line a level and target with a failure or a request that was made again; nothing where all went well and one target was
 /// asked.

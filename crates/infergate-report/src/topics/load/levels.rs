@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use infergate_load::summary::token_counts::{TokenCounts, compare};
 use infergate_load::summary::{Counted, is_given_up};
 
-use super::{at_most_users, ends, is_one, lines, threshold};
+use super::{at_most_users, is_one, lines, threshold};
 use crate::load::{Metric, Point, View, percentile_cell};
 use crate::model::{Axis, Cell, Chart, Finding, Missing, Section, Tone, Unit};
+use crate::topics::ends;
 
 /// Efficiency above this is more than noise.
 const ABOVE: f64 = 1.05;

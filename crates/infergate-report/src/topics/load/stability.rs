@@ -7,6 +7,7 @@ use infergate_load::summary::values::Values;
 
 use crate::load::{Metric, Point, View};
 use crate::model::{Cell, Finding, Rows, Section, Unit};
+use crate::topics::ends;
 use crate::units;
 
 const ABOUT: &str = "Each level's requests in four equal parts, by their starts. A figure needs enough of them in \
@@ -36,10 +37,9 @@ impl<'a> Course<'a> {
             let values = Values::of_metric(quarter, metric);
             Some((values.at(0.5)?, within(values.in_order())?))
         };
-        let known: Vec<_> = quarters.iter().map(median).collect::<Option<_>>()?;
+        let known: Vec<(f64, (f64, f64))> = quarters.iter().map(median).collect::<Option<_>>()?;
         let medians = known.iter().map(|(median, _)| *median).collect();
-        let (least, its) = known.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0))?;
-        let (most, other) = known.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let [((_, its), least), ((_, other), most)] = ends(&known, |(median, _)| Some(*median))?;
         let is_shown = its.1 < other.0;
         (least > 0.0).then(|| Self { point, metric, medians, change: most / least - 1.0, is_shown })
     }
@@ -95,12 +95,12 @@ fn quarters<'a>(view: &'a View, point: &Point) -> [Vec<&'a RequestRecord>; QUART
 
 fn finding(view: &View, courses: &[Course<'_>]) -> Option<Finding> {
     let notable = courses.iter().filter(|course| course.is_notable());
-    let course = notable.max_by(|a, b| a.change.total_cmp(&b.change))?;
+    let [_, (course, change)] = ends(notable, |course| Some(course.change))?;
     Some(Finding::warn(format!(
         "At {} {} was unsteady: quarters of the level differ by {} (steady is up to {})",
         view.place_name(course.point),
         course.metric.short(),
-        units::change(course.change),
+        units::change(change),
         Unit::Fraction.show(STEADY)
     )))
 }

@@ -6,9 +6,10 @@ use infergate_core::stats::{clopper_pearson, mean};
 use infergate_load::summary::measured;
 use infergate_receipts::LoadReceipt;
 
-use super::{cost, ends};
+use super::cost;
 use crate::load::{Metric, Point, Series, View, median_cell, percentile_cell};
 use crate::model::{Cell, Missing, Rows, Section, Tone, Unit};
+use crate::topics::ends;
 use crate::units;
 
 const ABOUT: &str = "Targets took turns, request by request. A median has its 95 % interval if enough requests are \

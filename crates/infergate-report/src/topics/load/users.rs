@@ -3,12 +3,12 @@
 
 use infergate_core::stats::mean;
 
-use super::super::request::timeline;
-use super::{at_load, ends, is_one, lines, threshold};
+use super::{at_load, is_one, lines, threshold};
 use crate::load::{Feels, Metric, Point, View, feels, percentile_cell};
 use crate::model::{
     Axis, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Rows, Section, Stretch, Table, Tone, Unit,
 };
+use crate::topics::{ends, request::timeline};
 use crate::units::capital;
 
 /// The figures, in the order they are read.
