@@ -18,11 +18,10 @@ pub fn changes(compared: Option<&Verdict>, before: usize, created: &[&str], is_s
     let moves = |row: &&VerdictRow| {
         row.time().is_some() && matches!(row.outcome, Outcome::Regressed | Outcome::Improved | Outcome::Drifted)
     };
-    let moved: Vec<String> = compared.rows.iter().filter(moves).map(|row| row.subject.to_string()).collect();
+    let moved = units::listed(compared.rows.iter().filter(moves).map(|row| &row.subject));
     if !moved.is_empty() && !is_step {
         text += &format!(
-            "\n{}: beyond what days differ by, which widens the limits; if a change did it, bless this receipt with --step\n",
-            moved.join(", ")
+            "\n{moved}: beyond what days differ by, which widens the limits; if a change did it, bless this receipt with --step\n"
         );
     }
     text

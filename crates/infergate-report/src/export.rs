@@ -17,6 +17,7 @@ use anyhow::{Result, bail};
 use super::inputs::Inputs;
 use super::model::{Chart, Report};
 use super::svg;
+use super::units::listed;
 
 /// Where pictures stand below the report's folder.
 pub const PICTURES: &str = "pictures";
@@ -140,8 +141,8 @@ pub fn chosen(names: &[String], inputs: &Inputs) -> Result<Vec<Exporter>> {
     for name in names {
         let found = EXPORTERS.iter().copied().find(|exporter| exporter.name == name.as_str());
         let Some(exporter) = found else {
-            let known: Vec<&str> = EXPORTERS.iter().map(|exporter| exporter.name).collect();
-            bail!("--format: '{name}' is no format; there are {}", known.join(", "));
+            let known = listed(EXPORTERS.iter().map(|exporter| exporter.name));
+            bail!("--format: '{name}' is no format; there are {known}");
         };
         if let Some(missing) = exporter.lacks(inputs) {
             bail!("--format {name}: it needs {missing}");

@@ -8,6 +8,7 @@ pub use points::{Point, Series};
 pub use view::{View, median_cell, percentile_cell};
 
 use crate::model::Unit;
+use crate::units::listed;
 use infergate_receipts::Outcome;
 
 /// Up to here a first token seems to come at once, or nearly so.
@@ -63,8 +64,7 @@ impl Feels {
     }
 
     pub fn about(&self, unit: Unit) -> String {
-        let limits: Vec<String> = self.limits(unit).map(|(name, _)| name).collect();
-        format!("{}, else {}", limits.join(", "), self.last)
+        format!("{}, else {}", listed(self.limits(unit).map(|(name, _)| name)), self.last)
     }
 }
 

@@ -96,6 +96,11 @@ pub fn many(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
+/// `a, b, c`.
+pub fn listed(items: impl IntoIterator<Item = impl ToString>) -> String {
+    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
+}
+
 /// Money without a currency: three digits however small it is, and all of those before the point.
 pub fn price(value: f64) -> String {
     let magnitude = value.abs().log10().floor();

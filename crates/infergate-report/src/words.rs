@@ -337,8 +337,7 @@ pub fn note(note: &Note) -> String {
             )
         }
         Note::NotRun { subjects } => {
-            let names: Vec<String> = subjects.iter().map(ToString::to_string).collect();
-            format!("in the baseline and not run, so not judged: {}", names.join(", "))
+            format!("in the baseline and not run, so not judged: {}", units::listed(subjects))
         }
         Note::GateChanged { key, was, is, after_merge } => {
             let holds = if *after_merge { "after the merge; base's applies here" } else { "it applies here" };

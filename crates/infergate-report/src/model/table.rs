@@ -301,9 +301,7 @@ pub fn not_shown<'a>(tables: impl IntoIterator<Item = &'a Table>) -> Option<Stri
             }
         }
     }
-    let part = |(why, titles): (String, BTreeSet<&str>)| {
-        format!("{} ({why})", titles.into_iter().collect::<Vec<_>>().join(", "))
-    };
+    let part = |(why, titles): (String, BTreeSet<&str>)| format!("{} ({why})", units::listed(titles));
     let parts: Vec<String> = missing.into_iter().map(part).collect();
     (!parts.is_empty()).then(|| format!("Not shown: {}.", parts.join("; ")))
 }

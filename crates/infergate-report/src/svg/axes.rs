@@ -2,7 +2,7 @@
 
 use super::{MARGIN, WIDTH, cut, path, px, text, width_of};
 use crate::model::{Axis, Chart, Marks, Unit};
-use crate::units::trimmed;
+use crate::units::{listed, trimmed};
 
 /// Height of the part with data, px, where the axis up has numbers.
 const PLOT_HEIGHT: f64 = 250.0;
@@ -124,7 +124,7 @@ impl Scale {
         let (size, unit) = written_in(axis.unit, from.abs().max(to.abs()));
         let kind = if axis.logarithmic { "log scale" } else { "" };
         let parts = [&axis.label, unit, kind].into_iter().filter(|part| !part.is_empty());
-        let label = parts.collect::<Vec<_>>().join(", ");
+        let label = listed(parts);
         let places = match (axis.marks.is_empty(), axis.logarithmic) {
             (false, _) => axis.marks.iter().map(|at| at / size).collect(),
             (_, true) => powers(),

@@ -75,8 +75,8 @@ fn function(function: &ExplainedFunction, by_clock: f64, explained: &Explained) 
     let caller = function.caller.as_ref().filter(|_| function.edited != Some(true));
     let caller = caller.map_or_else(String::new, |caller| format!("; called by `{}`", short(caller)));
     // Its own time is measured as finely as the function's, so that a part can seem larger than the whole.
-    let below: Vec<String> = function.called.iter().map(|called| format!("`{}`", short(&called.name))).collect();
-    let below = if below.is_empty() { String::new() } else { format!("; mostly its calls of {}", below.join(", ")) };
+    let below = units::listed(function.called.iter().map(|called| format!("`{}`", short(&called.name))));
+    let below = if below.is_empty() { below } else { format!("; mostly its calls of {below}") };
     let Moved { base_ns, head_ns, low_ns, high_ns } = function.time;
     let [base_ns, head_ns, low_ns, high_ns] = [base_ns, head_ns, low_ns, high_ns].map(|ns| ns * by_clock);
     let time = part(&Moved { base_ns, head_ns, low_ns, high_ns }, explained);

@@ -107,8 +107,7 @@ fn fails_otherwise(verdict: &Verdict) -> Option<String> {
         cases.entry(row.outcome.words()).or_default().insert(&row.subject);
     }
     let other = |(words, cases): (&String, &HashSet<_>)| format!("{words} in {}", units::many(cases.len(), "case"));
-    let others: Vec<String> = cases.iter().map(other).collect();
-    (!others.is_empty()).then(|| format!("also {}", others.join(", ")))
+    (!cases.is_empty()).then(|| format!("also {}", units::listed(cases.iter().map(other))))
 }
 
 fn subjects<'a>(rows: impl Iterator<Item = &'a VerdictRow>) -> HashSet<&'a Subject> {
@@ -165,8 +164,7 @@ fn outputs(verdict: &Verdict) -> String {
     if counts.keys().all(|words| *words == "same") {
         return if counts.is_empty() { String::new() } else { " with the same output".into() };
     }
-    let counts: Vec<String> = counts.iter().map(|(words, count)| format!("{count} {words}")).collect();
-    format!(" (output: {})", counts.join(", "))
+    format!(" (output: {})", units::listed(counts.iter().map(|(words, count)| format!("{count} {words}"))))
 }
 
 /// How slow a case could be unseen, and what was not judged.

@@ -102,8 +102,8 @@ fn changed_code(verdict: &Verdict) -> Option<String> {
         Note::CodeChanged { functions, named } if !named.is_empty() && *functions <= named.len() => Some(named),
         _ => None,
     });
-    let named: Vec<String> = named?.iter().map(|name| format!("`{}`", words::explained::short(name))).collect();
-    Some(format!("only {} changed", named.join(", ")))
+    let named = named?.iter().map(|name| format!("`{}`", words::explained::short(name)));
+    Some(format!("only {} changed", units::listed(named)))
 }
 
 /// Where the memory that outlives its run is allocated.

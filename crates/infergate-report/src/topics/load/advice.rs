@@ -8,7 +8,7 @@ use super::{at_load, at_most_users, cost, winners};
 use crate::load::{Metric, Point, READING_TOKENS_PER_S, SLUGGISH_NS, View, WAITED_FOR_NS, unusable};
 use crate::model::{Section, Unit};
 use crate::topics::ends;
-use crate::units::times;
+use crate::units::{listed, times};
 
 /// The rules, in the order they are read. A new one is a function and a line.
 const RULES: &[fn(&View) -> Option<String>] =
@@ -80,8 +80,7 @@ fn each_holds(view: &View) -> String {
     if view.has_targets() || held.windows(2).all(|two| two[0].1 == two[1].1) {
         return String::new();
     }
-    let each: Vec<String> = held.iter().map(|(name, load)| format!("{name} {load}")).collect();
-    format!("; each alone holds: {}", each.join(", "))
+    format!("; each alone holds: {}", listed(held.iter().map(|(name, load)| format!("{name} {load}"))))
 }
 
 /// Which of several targets has the first word, where at the lowest load each writes as fast as people read.

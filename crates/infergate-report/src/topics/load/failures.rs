@@ -7,6 +7,7 @@ use infergate_load::summary::{by_start, is_given_up};
 use crate::load::{Point, View};
 use crate::model::{Cell, Finding, Missing, Section, Tone, Unit};
 use crate::topics::ends;
+use crate::units::listed;
 
 /// A line a level and target with a failure or a request that was made again; nothing where all went well and one target was
 /// asked.
@@ -65,8 +66,7 @@ fn failed(view: &View, point: &Point) -> Vec<bool> {
 
 /// What became of requests that failed: `3 by timeout, 1 in the engine`.
 fn classes(point: &Point) -> String {
-    let failures = point.summary.failures.iter();
-    failures.map(|(class, count)| format!("{count} {}", words(*class))).collect::<Vec<_>>().join(", ")
+    listed(point.summary.failures.iter().map(|(class, count)| format!("{count} {}", words(*class))))
 }
 
 fn words(class: FailureClass) -> &'static str {

@@ -7,7 +7,7 @@ use infergate_receipts::Limit;
 
 use crate::load::{Point, View};
 use crate::model::{Cell, Missing, Rows, Section, Table, Tone, Unit};
-use crate::units::{capital, many};
+use crate::units::{capital, listed, many};
 
 /// A level and how it keeps to the limits.
 struct Judged<'a> {
@@ -31,7 +31,7 @@ pub fn topic(view: &View) -> Option<Section> {
     let judged: Vec<Judged<'_>> = judged.collect();
     let mut section = Section::new("load_limits", "Limits").on_terminal();
     if !of_levels.is_empty() {
-        let limits = spelt(&of_levels);
+        let limits = listed(&of_levels);
         let most = view.scenarios().into_iter().map(|scenario| {
             let most = capital(&most_users(&judged, scenario, &limits));
             if view.has_scenarios() { format!("{}: {most}.", view.scenario(scenario)) } else { format!("{most}.") }
@@ -40,15 +40,10 @@ pub fn topic(view: &View) -> Option<Section> {
         section = section.with([most]).with([met(view, &judged)]);
     }
     if !of_requests.is_empty() {
-        let note = format!("Limits of each request: {}.", spelt(&of_requests));
+        let note = format!("Limits of each request: {}.", listed(&of_requests));
         section = section.with([goodputs(view, &judged).noted(note)]);
     }
     Some(section)
-}
-
-/// As they were written.
-fn spelt(limits: &[Limit]) -> String {
-    limits.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn met(view: &View, judged: &[Judged<'_>]) -> Table {
