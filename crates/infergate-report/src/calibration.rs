@@ -44,11 +44,13 @@ fn noise(summary: &Summary) -> String {
         return String::new();
     }
     let table = Rows::of("noise", "", summary.noise.iter().zip(&summary.smallest_called))
-        .words("case", "case", |(noise, _)| noise.case.to_string())
-        .numbers("blocks", "blocks", |(noise, _)| noise.blocks)
-        .numbers("std", "std", |(noise, _)| Cell::of(noise.std, Unit::Fraction))
-        .numbers("mean_std", "of means", |(noise, _)| Cell::of(noise.mean_std, Unit::Fraction))
-        .numbers("shows_from", "shows from", |(_, smallest)| Cell::of(smallest.map(|ratio| ratio - 1.0), Unit::Change))
+        .words("case", |(noise, _)| noise.case.to_string())
+        .numbers("blocks", |(noise, _)| noise.blocks)
+        .numbers("std", |(noise, _)| Cell::of(noise.std, Unit::Fraction))
+        .titled_numbers("mean_std", "of means", |(noise, _)| Cell::of(noise.mean_std, Unit::Fraction))
+        .titled_numbers("shows_from", "shows from", |(_, smallest)| {
+            Cell::of(smallest.map(|ratio| ratio - 1.0), Unit::Change)
+        })
         .table();
     format!(
         "\nnoise: standard deviation of a block's median and mean, and the smallest slowdown found 19 times out of 20\n{}",

@@ -45,8 +45,8 @@ pub fn took(took: &Took) -> String {
 /// What a quick look shows: the widest that any case may have changed, or those that are slower.
 pub fn quick(receipt: &PairedReceipt, seen: &[QuickEstimate]) -> String {
     let table = Rows::of("quick", "", seen)
-        .words("case", "case", |estimate| estimate.case.to_string())
-        .numbers("change", "change (all intervals together 95 %)", |estimate| estimated(estimate))
+        .words("case", |estimate| estimate.case.to_string())
+        .titled_numbers("change", "change (all intervals together 95 %)", |estimate| estimated(estimate))
         .table();
     let changed = receipt.cases.iter().filter(|case| !case.timed && !receipt.is_same_code_of(case.id));
     let changed: Vec<String> = changed.map(|case| case.id.to_string()).collect();
@@ -94,10 +94,10 @@ pub fn bisection(found: &Bisection) -> String {
         .as_ref()
         .map(|step| BisectionStep { name: format!("{}, against the one before it", step.name), ..step.clone() });
     let table = Rows::of("steps", "", steps.iter().chain(&confirmed))
-        .words("step", *searched, |step| step.name.clone())
-        .words("change", "change", |step| time(step).map_or(Cell::Missing(Missing::NotMeasured), words::change))
-        .words("blocks", "blocks", |step| Cell::count(time(step).and_then(|time| time.blocks)))
-        .words("verdict", "verdict", |step| match &step.row {
+        .titled_words("step", *searched, |step| step.name.clone())
+        .words("change", |step| time(step).map_or(Cell::Missing(Missing::NotMeasured), words::change))
+        .words("blocks", |step| Cell::count(time(step).and_then(|time| time.blocks)))
+        .words("verdict", |step| match &step.row {
             Some(row) => words::ending(row),
             None => format!("skipped: {}", step.skipped.as_deref().unwrap_or(MISSING)),
         })

@@ -110,13 +110,13 @@ pub fn run(options: &Demo) -> Result<i32> {
 
 fn text(changes: &[ChangeResult]) -> String {
     let table = Rows::of("demo", "", changes)
-        .words("is_right", "", |result| {
+        .titled_words("is_right", "", |result| {
             let (mark, tone) = if result.is_right() { ("right", Tone::Good) } else { ("wrong", Tone::Bad) };
             Cell::text(mark).toned(tone)
         })
-        .words("change", "change", |result| result.change.name)
-        .words("expected", "the gate has to say", |result| result.change.expected.words())
-        .words("found", "it said", |result| result.found.map_or_else(|| MISSING.into(), Outcome::words))
+        .words("change", |result| result.change.name)
+        .titled_words("expected", "the gate has to say", |result| result.change.expected.words())
+        .titled_words("found", "it said", |result| result.found.map_or_else(|| MISSING.into(), Outcome::words))
         .table();
     let right = changes.iter().filter(|result| result.is_right()).count();
     format!("\n{}\n{right} of {} came out right\n", terminal::table(&table), changes.len())

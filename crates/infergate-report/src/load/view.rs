@@ -119,14 +119,14 @@ impl View {
     /// With the columns that name the level of the point that `of` finds: its scenario, where there are several, and its load.
     pub fn lead<R>(&self, rows: Rows<R>, of: impl Fn(&R) -> &Point) -> Rows<R> {
         let scenario = |row: &R| Cell::foreign(self.scenario(of(row).series.scenario));
-        let rows = rows.with_if(self.has_scenarios(), |rows| rows.words("scenario", "scenario", scenario));
+        let rows = rows.with_if(self.has_scenarios(), |rows| rows.words("scenario", scenario));
         self.loads_of(rows, |row| of(row).arrivals)
     }
 
     /// The same, and its target where there are several.
     pub fn lead_of_point<R>(&self, rows: Rows<R>, of: impl Fn(&R) -> &Point) -> Rows<R> {
         let target = |row: &R| Cell::foreign(&self.target_name(of(row)));
-        self.lead(rows, &of).with_if(self.has_targets(), |rows| rows.words("target", "target", target))
+        self.lead(rows, &of).with_if(self.has_targets(), |rows| rows.words("target", target))
     }
 
     /// With the column of users or rates.
@@ -137,7 +137,7 @@ impl View {
             (_, false) => ("users", "users"),
             (false, true) => ("rate", "rate"),
         };
-        rows.numbers(id, title, |row| match arrivals(row) {
+        rows.titled_numbers(id, title, |row| match arrivals(row) {
             Arrivals::Closed { users } => Cell::count(users),
             Arrivals::Open { requests_per_s, .. } => Cell::of(requests_per_s, Unit::RequestsPerS),
         })

@@ -225,8 +225,8 @@ impl Table {
     /// Two columns: what, and its value.
     pub fn facts(id: &str, title: &str, facts: Vec<(&'static str, Cell)>) -> Self {
         Rows::of(id, title, facts)
-            .words("what", "what", |(what, _)| *what)
-            .words("value", "value", |(_, value)| match value {
+            .words("what", |(what, _)| *what)
+            .words("value", |(_, value)| match value {
                 Cell::Missing(why) => Cell::text(why.reason()).toned(Tone::Dim),
                 known => known.clone(),
             })
@@ -337,13 +337,33 @@ impl<R> Rows<R> {
         Self { table: Table { id, title, note: None, columns, rows: cells, folds: false, on_terminal: false }, rows }
     }
 
-    /// A column of words, and the cell that each row has in it.
-    pub fn words<C: Into<Cell>>(self, id: &'static str, title: impl Into<String>, cell: impl Fn(&R) -> C) -> Self {
+    /// A column of words, and the cell that each row has in it. It is headed by its name.
+    pub fn words<C: Into<Cell>>(self, id: &'static str, cell: impl Fn(&R) -> C) -> Self {
+        self.column(id, id, false, cell)
+    }
+
+    /// The same with numbers.
+    pub fn numbers<C: Into<Cell>>(self, id: &'static str, cell: impl Fn(&R) -> C) -> Self {
+        self.column(id, id, true, cell)
+    }
+
+    /// A column of words with another heading than its name.
+    pub fn titled_words<C: Into<Cell>>(
+        self,
+        id: &'static str,
+        title: impl Into<String>,
+        cell: impl Fn(&R) -> C,
+    ) -> Self {
         self.column(id, title, false, cell)
     }
 
     /// The same with numbers.
-    pub fn numbers<C: Into<Cell>>(self, id: &'static str, title: impl Into<String>, cell: impl Fn(&R) -> C) -> Self {
+    pub fn titled_numbers<C: Into<Cell>>(
+        self,
+        id: &'static str,
+        title: impl Into<String>,
+        cell: impl Fn(&R) -> C,
+    ) -> Self {
         self.column(id, title, true, cell)
     }
 

@@ -38,19 +38,19 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         (case.id.phase() == Phase::Generate).then(|| case.id.output_tokens() as f64 / beside.id.output_tokens() as f64)
     };
     let table = Rows::of("comparison", "", rows)
-        .words("case", "case", |(_, case, _)| case.id.to_string())
-        .words("beside", "earlier case", |row| if is_other(row) { row.2.id.to_string() } else { String::new() })
-        .words("figure", "figure", |(metric, ..)| figures::name(*metric))
-        .numbers("earlier", "earlier", |row| Cell::of(before(row), unit(row)))
+        .words("case", |(_, case, _)| case.id.to_string())
+        .titled_words("beside", "earlier case", |row| if is_other(row) { row.2.id.to_string() } else { String::new() })
+        .words("figure", |(metric, ..)| figures::name(*metric))
+        .numbers("earlier", |row| Cell::of(before(row), unit(row)))
         .about("over processes")
-        .numbers("this", "this run", |row| Cell::of(after(row), unit(row)))
-        .numbers("change", "change", |row| {
+        .titled_numbers("this", "this run", |row| Cell::of(after(row), unit(row)))
+        .numbers("change", |row| {
             let change = before(row).zip(after(row)).map(|(before, after)| after / before - 1.0);
             Cell::number(change, Unit::Change, Missing::NoBase)
         })
-        .numbers("prompt", "prompt", |row| Cell::known(is_other(row).then(|| longer(row)), Unit::Times))
+        .numbers("prompt", |row| Cell::known(is_other(row).then(|| longer(row)), Unit::Times))
         .about("its length against the earlier case's")
-        .numbers("output", "output", |row| Cell::known(output(row).filter(|_| is_other(row)), Unit::Times))
+        .numbers("output", |row| Cell::known(output(row).filter(|_| is_other(row)), Unit::Times))
         .table();
     let section = Section::new("comparison", "Comparison with the earlier run").with([ABOUT]).with([table]);
     let unsteady = ends(pairs.iter().map(|(_, beside)| *beside), |beside| Some(variation(beside)));

@@ -22,9 +22,9 @@ pub fn sides(inputs: &Inputs) -> Option<Section> {
         inputs.base.iter().map(|run| (("began", Cell::foreign(&run.created)), ("began", Cell::foreign(head.created))));
     let both = began.chain(base.into_iter().zip(built(head.engine, head.threads, head.build)));
     let table = Rows::of("sides", "", both)
-        .words("what", "what", |((what, _), _)| *what)
-        .words("base", if is_paired { "base" } else { "earlier run" }, |((_, base), _)| base.clone())
-        .words("head", if is_paired { "head" } else { "this run" }, |(_, (_, head))| head.clone())
+        .words("what", |((what, _), _)| *what)
+        .titled_words("base", if is_paired { "base" } else { "earlier run" }, |((_, base), _)| base.clone())
+        .titled_words("head", if is_paired { "head" } else { "this run" }, |(_, (_, head))| head.clone())
         .table();
     Some(Section::new("compared", "What was compared").with([table]).with(provenance::how_sure(inputs)))
 }

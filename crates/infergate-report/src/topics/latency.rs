@@ -27,11 +27,11 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         cases.flat_map(|case| figures::of_phase(case.id.phase()).iter().map(|metric| CaseFigure::of(*metric, case)));
     let (rates, times): (Vec<_>, Vec<_>) = all.partition(|spread| spread.metric.is_rate());
     let times = table(Rows::of("figures", "", times))
-        .numbers("p95", "P95", |spread| spread.percentile(0.95))
+        .titled_numbers("p95", "P95", |spread| spread.percentile(0.95))
         .detail()
-        .numbers("p99", "P99", |spread| spread.percentile(0.99))
+        .titled_numbers("p99", "P99", |spread| spread.percentile(0.99))
         .detail()
-        .numbers("of_hardware", "of hardware", |spread| {
+        .titled_numbers("of_hardware", "of hardware", |spread| {
             let is_gated = spread.metric == Metric::gated(spread.case.id);
             if is_gated { of_hardware(figures::share_of_hardware(spread.case, receipt)) } else { "".into() }
         })
@@ -39,9 +39,9 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         .table()
         .noted(PERCENTILES);
     let rates = table(Rows::of("rates", "Rates", rates))
-        .numbers("p5", "P5", |spread| spread.percentile(0.05))
+        .titled_numbers("p5", "P5", |spread| spread.percentile(0.05))
         .detail()
-        .numbers("p1", "P1", |spread| spread.percentile(0.01))
+        .titled_numbers("p1", "P1", |spread| spread.percentile(0.01))
         .detail()
         .table();
     let section = Section::new("latency", "Latency by case").with([times, rates].map(Table::on_terminal));
@@ -93,21 +93,21 @@ pub fn drift(case: &CaseRecord) -> Option<f64> {
 }
 
 fn table(rows: Rows<CaseFigure<'_>>) -> Rows<CaseFigure<'_>> {
-    rows.words("case", "case", |spread| spread.case.id.to_string())
-        .words("figure", "figure", |spread| figures::name(spread.metric))
-        .numbers("samples", "samples", |spread| spread.values.len())
-        .numbers("mean", "mean", CaseFigure::mean)
-        .numbers("deviation", "std dev", CaseFigure::deviation)
+    rows.words("case", |spread| spread.case.id.to_string())
+        .words("figure", |spread| figures::name(spread.metric))
+        .numbers("samples", |spread| spread.values.len())
+        .numbers("mean", CaseFigure::mean)
+        .titled_numbers("deviation", "std dev", CaseFigure::deviation)
         .about("sample standard deviation, n - 1")
         .detail()
-        .numbers("cv", "CV", CaseFigure::variation)
+        .titled_numbers("cv", "CV", CaseFigure::variation)
         .about("standard deviation / mean of all samples")
         .detail()
-        .numbers("cv_processes", "CV of processes", |spread| figures::variation(spread.metric, spread.case))
+        .titled_numbers("cv_processes", "CV of processes", |spread| figures::variation(spread.metric, spread.case))
         .about("of the medians of fresh processes")
-        .numbers("min", "min", CaseFigure::min)
-        .numbers("max", "max", CaseFigure::max)
-        .numbers("p50", "median", CaseFigure::median)
+        .numbers("min", CaseFigure::min)
+        .numbers("max", CaseFigure::max)
+        .titled_numbers("p50", "median", CaseFigure::median)
         .about("of each process's median")
 }
 

@@ -49,11 +49,11 @@ fn loading(record: &MemoryRecord) -> Table {
         ("mapped files", load.before.mapped_bytes, None, load.after.mapped_bytes),
     ];
     Rows::of("loading", "Loading the model", of)
-        .words("what", "what", |(what, ..)| *what)
-        .numbers("before", "before", |(_, before, ..)| bytes(*before))
-        .numbers("peak", "at most", |(_, _, peak, _)| Cell::of(*peak, Unit::Bytes))
-        .numbers("after", "after", |(.., after)| bytes(*after))
-        .numbers("growth", "growth", |(_, before, _, after)| growth(*before, *after))
+        .words("what", |(what, ..)| *what)
+        .numbers("before", |(_, before, ..)| bytes(*before))
+        .titled_numbers("peak", "at most", |(_, _, peak, _)| Cell::of(*peak, Unit::Bytes))
+        .numbers("after", |(.., after)| bytes(*after))
+        .numbers("growth", |(_, before, _, after)| growth(*before, *after))
         .table()
 }
 
@@ -75,11 +75,11 @@ fn one_run(record: &MemoryRecord) -> Option<Table> {
 fn series(record: &MemoryRecord) -> Table {
     let of = [("live heap", &record.runs.live_bytes), ("resident set", &record.runs.rss_bytes)];
     Rows::of("series", "Many runs in one process", of)
-        .words("what", "what", |(what, _)| *what)
-        .numbers("runs", "runs", |(_, runs)| runs.len())
-        .numbers("first", "after the first", |(_, runs)| bytes(runs.first().copied()))
-        .numbers("last", "after the last", |(_, runs)| bytes(runs.last().copied()))
-        .numbers("growth", "growth", |(_, runs)| growth(runs.first().copied(), runs.last().copied()))
+        .words("what", |(what, _)| *what)
+        .numbers("runs", |(_, runs)| runs.len())
+        .titled_numbers("first", "after the first", |(_, runs)| bytes(runs.first().copied()))
+        .titled_numbers("last", "after the last", |(_, runs)| bytes(runs.last().copied()))
+        .numbers("growth", |(_, runs)| growth(runs.first().copied(), runs.last().copied()))
         .table()
         .noted(format!(
             "{} again and again in one process, after {} runs to warm up.",
@@ -114,9 +114,9 @@ fn counters(receipt: &MemoryReceipt) -> Table {
         .chain([("model".to_owned(), &receipt.held)])
         .flat_map(|(subject, counters)| counters.iter().map(move |(name, counter)| (subject.clone(), name, counter)));
     Rows::of("counters", "Exact counters", all)
-        .words("case", "case", |(subject, ..)| subject.clone())
-        .words("counter", "counter", |(_, name, _)| counter::name(name))
-        .numbers("count", "count", |(_, name, counter)| counter_cell(**counter, Counts::of(name)))
+        .words("case", |(subject, ..)| subject.clone())
+        .words("counter", |(_, name, _)| counter::name(name))
+        .numbers("count", |(_, name, counter)| counter_cell(**counter, Counts::of(name)))
         .table()
 }
 

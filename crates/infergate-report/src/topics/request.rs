@@ -86,9 +86,9 @@ fn figures(request: &Request<'_>) -> Table {
         ("output throughput", of(Metric::OutputThroughput), "output tokens / E2E"),
     ];
     Rows::of("figures", "Latency", figures)
-        .words("figure", "figure", |(name, ..)| *name)
-        .numbers("value", "value", |(_, value, _)| value.clone())
-        .words("definition", "definition", |(.., definition)| *definition)
+        .words("figure", |(name, ..)| *name)
+        .numbers("value", |(_, value, _)| value.clone())
+        .words("definition", |(.., definition)| *definition)
         .table()
 }
 
@@ -137,24 +137,24 @@ fn starts(receipt: &Receipt) -> Table {
         Cell::of(starts.all.iter().map(TtftParts::ttft_ns).reduce(pick), Unit::Ns)
     };
     Rows::of("starts", "Time to first token in parts", kinds)
-        .words("start", "start", |starts| starts.name)
-        .numbers("prompt_tokens", "prompt", |starts| Cell::of(starts.middle.prompt_tokens, Unit::Tokens))
-        .numbers("ttft", "TTFT", |starts| Cell::of(starts.middle.ttft_ns(), Unit::Ns))
-        .numbers("ttft_min", "shortest", |starts| of_all(starts, u64::min))
+        .words("start", |starts| starts.name)
+        .titled_numbers("prompt_tokens", "prompt", |starts| Cell::of(starts.middle.prompt_tokens, Unit::Tokens))
+        .titled_numbers("ttft", "TTFT", |starts| Cell::of(starts.middle.ttft_ns(), Unit::Ns))
+        .titled_numbers("ttft_min", "shortest", |starts| of_all(starts, u64::min))
         .about("TTFT of all starts")
-        .numbers("ttft_max", "longest", |starts| of_all(starts, u64::max))
-        .numbers("load", "load", |starts| Cell::known(starts.middle.load_ns, Unit::Ns))
+        .titled_numbers("ttft_max", "longest", |starts| of_all(starts, u64::max))
+        .numbers("load", |starts| Cell::known(starts.middle.load_ns, Unit::Ns))
         .about("reading the model")
-        .numbers("tokenize", "tokenize", |starts| ns(starts.middle.tokenize_ns, Missing::NoTokenizer))
+        .numbers("tokenize", |starts| ns(starts.middle.tokenize_ns, Missing::NoTokenizer))
         .about("text to tokens")
-        .numbers("prefill", "prefill", |starts| Cell::of(starts.middle.prefill_ns, Unit::Ns))
+        .numbers("prefill", |starts| Cell::of(starts.middle.prefill_ns, Unit::Ns))
         .about("tokens to logits")
-        .numbers("prefill_part", "prefill / TTFT", |starts| {
+        .titled_numbers("prefill_part", "prefill / TTFT", |starts| {
             Cell::of(starts.middle.prefill_ns as f64 / starts.middle.ttft_ns() as f64, Unit::Fraction)
         })
-        .numbers("first_sample", "first sample", |starts| ns(starts.middle.first_sample_ns, Missing::EngineSilent))
+        .titled_numbers("first_sample", "first sample", |starts| ns(starts.middle.first_sample_ns, Missing::EngineSilent))
         .about("logits to the first token")
-        .numbers("starts", "starts", |starts| starts.all.len())
+        .numbers("starts", |starts| starts.all.len())
         .about("fresh processes; TTFT and its parts are of the middle one")
         .table()
         .noted(

@@ -46,21 +46,23 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         cases.map(move |(case, value)| (family, *case, *value))
     });
     let table = Rows::of("scaling", "", lines)
-        .words("figure", "figure", |(family, ..)| figures::name(family.figure))
-        .words("case", "case", |(_, case, _)| case.id.to_string())
-        .numbers("prompt_tokens", "prompt", |(_, case, _)| Cell::of(case.id.prompt_tokens(), Unit::Tokens))
-        .numbers("output_tokens", "output", |(_, case, _)| match case.id.phase() {
+        .words("figure", |(family, ..)| figures::name(family.figure))
+        .words("case", |(_, case, _)| case.id.to_string())
+        .titled_numbers("prompt_tokens", "prompt", |(_, case, _)| Cell::of(case.id.prompt_tokens(), Unit::Tokens))
+        .titled_numbers("output_tokens", "output", |(_, case, _)| match case.id.phase() {
             Phase::Generate => case.id.output_tokens().into(),
             _ => Cell::text(""),
         })
-        .numbers("median", "median", |(family, _, value)| Cell::of(*value, Unit::of(family.figure)))
+        .numbers("median", |(family, _, value)| Cell::of(*value, Unit::of(family.figure)))
         .about("over processes")
-        .numbers("input", "input grows", |(family, case, _)| {
+        .titled_numbers("input", "input grows", |(family, case, _)| {
             let growth = case.id.prompt_tokens() as f64 / family.cases[0].0.id.prompt_tokens() as f64;
             Cell::number(growth, Unit::Times, Missing::Undefined)
         })
         .about("prompt tokens / those of the shortest")
-        .numbers("growth", "figure grows", |(family, _, value)| Cell::of(*value / family.cases[0].1, Unit::Times))
+        .titled_numbers("growth", "figure grows", |(family, _, value)| {
+            Cell::of(*value / family.cases[0].1, Unit::Times)
+        })
         .about("median / that of the shortest")
         .table();
     let mut growths = families.iter().filter_map(|family| growth(family, receipt));

@@ -19,14 +19,14 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         }
     };
     let rows = Rows::of("targets", "", targets)
-        .words("target", "target", |(_, target)| Cell::foreign(&target.target.to_string()))
-        .words("case", "case", case)
-        .words("figure", "figure", |(row, target)| match (target.metric, row.subject.case()) {
+        .words("target", |(_, target)| Cell::foreign(&target.target.to_string()))
+        .words("case", case)
+        .words("figure", |(row, target)| match (target.metric, row.subject.case()) {
             (TargetMetric::CvPercent, Some(case)) => Metric::gated(case).short(),
             _ => "",
         })
-        .numbers("limit", "limit", value(|target| Some(target.limit)))
-        .numbers("achieved", "achieved", value(|target| target.value));
+        .numbers("limit", value(|target| Some(target.limit)))
+        .numbers("achieved", value(|target| target.value));
     let tone = if met == of { Tone::Good } else { Tone::Bad };
     let finding = Finding::new(tone, format!("{met} of {} met", units::many(of, "target")));
     (of > 0).then(|| Section::new("targets", "Targets").with([ended(rows).folding()]).with([finding]))

@@ -38,7 +38,7 @@ fn outcome<E>((row, _): &(&VerdictRow, E)) -> Cell {
 
 /// The table with how each of its rows ended.
 pub fn ended<E>(rows: Rows<(&VerdictRow, E)>) -> Table {
-    rows.words("verdict", "verdict", outcome).notable(|(row, _)| notable(row)).table()
+    rows.words("verdict", outcome).notable(|(row, _)| notable(row)).table()
 }
 
 /// A line a case, and one a mean that says more. Of many cases those where nothing moved fold.
@@ -54,32 +54,32 @@ fn times(verdict: &Verdict) -> Table {
     let ns =
         |time: &TimeEvidence, ns| Cell::known(ns, Unit::PreciseNs(units::digits_of_change(time.base_ns, time.head_ns)));
     Rows::of("times", "Time", rows)
-        .words("case", "case", case)
-        .words("metric", "metric", |(_, time)| words::figure(time))
-        .numbers("base", "base", |(_, time)| ns(time, time.base_ns))
+        .words("case", case)
+        .words("metric", |(_, time)| words::figure(time))
+        .numbers("base", |(_, time)| ns(time, time.base_ns))
         .about("over processes; of a baseline, over each day's newest session since its last step")
-        .numbers("head", "head", |(_, time)| ns(time, time.head_ns))
+        .numbers("head", |(_, time)| ns(time, time.head_ns))
         .about("over processes; under load, over the level's requests")
-        .words("throughput", "throughput", |(_, time)| throughput(time))
-        .numbers("change", title, |(_, time)| words::change(time))
-        .numbers("fails_from", "fails from", |(_, time)| change(time.threshold))
-        .numbers("shows_from", "detectable from", |(_, time)| change(time.smallest_slowdown))
+        .words("throughput", |(_, time)| throughput(time))
+        .titled_numbers("change", title, |(_, time)| words::change(time))
+        .titled_numbers("fails_from", "fails from", |(_, time)| change(time.threshold))
+        .titled_numbers("shows_from", "detectable from", |(_, time)| change(time.smallest_slowdown))
         .about("the smallest slowdown that a run this noisy finds 19 times out of 20")
         .detail()
-        .numbers("blocks", "blocks", |(_, time)| Cell::known(time.blocks, Unit::Count))
+        .numbers("blocks", |(_, time)| Cell::known(time.blocks, Unit::Count))
         .about("fresh processes or servers of each side")
         .detail()
-        .numbers("sessions", "sessions", |(_, time)| Cell::known(time.sessions, Unit::Count))
+        .numbers("sessions", |(_, time)| Cell::known(time.sessions, Unit::Count))
         .about("of the baseline, since its last step")
         .detail()
-        .numbers("days", "days", |(_, time)| Cell::known(time.days, Unit::Count))
+        .numbers("days", |(_, time)| Cell::known(time.days, Unit::Count))
         .detail()
-        .numbers("of_hardware", "of hardware", |(_, time)| {
+        .titled_numbers("of_hardware", "of hardware", |(_, time)| {
             time.limit_fraction.map_or("".into(), |share| of_hardware(Some(share)))
         })
         .about("the least possible time on this hardware / head")
-        .words("output", "output", |(row, time)| output_of(verdict, row, time))
-        .words("verdict", "verdict", outcome)
+        .words("output", |(row, time)| output_of(verdict, row, time))
+        .words("verdict", outcome)
         .notable(|(row, _)| notable(row) || !are_many)
         .table()
         .folding()
@@ -102,11 +102,11 @@ fn counters(verdict: &Verdict) -> Table {
         counter.map_or(Cell::Missing(Missing::NotMeasured), |counter| counter_cell(counter, unit))
     };
     let rows = Rows::of("counters", "Counters", rows)
-        .words("case", "case", case)
-        .words("counter", "counter", |(_, counter)| words::counter::name(&counter.name))
-        .numbers("base", "base", |(_, counter)| value(counter.base, counter.unit))
-        .numbers("head", "head", |(_, counter)| value(counter.head, counter.unit))
-        .numbers("change", "change", |(_, counter)| {
+        .words("case", case)
+        .words("counter", |(_, counter)| words::counter::name(&counter.name))
+        .numbers("base", |(_, counter)| value(counter.base, counter.unit))
+        .numbers("head", |(_, counter)| value(counter.head, counter.unit))
+        .numbers("change", |(_, counter)| {
             // Blank where head is neither above all that base had nor below all of it.
             let change = words::counter::apart(counter).map(|(from, to)| to as f64 - from as f64);
             Cell::known(change, if counter.unit == Counts::Bytes { Unit::BytesMore } else { Unit::CountMore })
@@ -124,15 +124,15 @@ fn trends(verdict: &Verdict) -> Table {
     let rows = verdict.rows.iter().filter_map(|row| Some((row, row.memory()?)));
     let bytes = |value: Option<f64>| Cell::known(value, Unit::BytesPerRun);
     let rows = Rows::of("trends", "Memory over many runs", rows)
-        .words("case", "case", case)
-        .words("measure", "seen in", |(_, memory)| memory.measure.words())
-        .numbers("slope", "growth", |(_, memory)| match memory.count_per_run {
+        .words("case", case)
+        .titled_words("measure", "seen in", |(_, memory)| memory.measure.words())
+        .titled_numbers("slope", "growth", |(_, memory)| match memory.count_per_run {
             Some(count) => Cell::of(count, Unit::Plain),
             None => bytes(memory.slope_bytes),
         })
-        .numbers("counts_from", "noise floor", |(_, memory)| bytes(memory.floor_bytes))
+        .titled_numbers("counts_from", "noise floor", |(_, memory)| bytes(memory.floor_bytes))
         .about("growth below this is not distinguished from noise; what is counted has none")
-        .numbers("smallest_leak", "smallest detectable leak", |(_, memory)| bytes(memory.smallest_leak_bytes));
+        .titled_numbers("smallest_leak", "smallest detectable leak", |(_, memory)| bytes(memory.smallest_leak_bytes));
     ended(rows)
 }
 

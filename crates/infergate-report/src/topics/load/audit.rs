@@ -27,24 +27,22 @@ fn audits(view: &View) -> Table {
     let has_shards = audits.iter().any(|audit| audit.shard.is_some());
     view.loads_of(Rows::of("audits", "Self-audit before the run", audits), |audit| audit.arrivals)
         .with_if(has_shards, |rows| {
-            rows.numbers("shard", "shard", |audit| Cell::known(audit.shard.map(|shard| shard + 1), Unit::Count))
+            rows.numbers("shard", |audit| Cell::known(audit.shard.map(|shard| shard + 1), Unit::Count))
         })
-        .numbers("requests", "requests", |audit| audit.requests)
+        .numbers("requests", |audit| audit.requests)
         .detail()
-        .numbers("wrong", "wrong", |audit| {
-            Cell::count(audit.wrong_requests).toned(Tone::bad_if(audit.wrong_requests > 0))
-        })
+        .numbers("wrong", |audit| Cell::count(audit.wrong_requests).toned(Tone::bad_if(audit.wrong_requests > 0)))
         .about("failed, or with other tokens than the server wrote")
-        .numbers("tokens", "tokens", |audit| audit.tokens)
-        .numbers("stamp_p50", "stamp late P50", |audit| ns(audit.stamp_error_ns.p50))
+        .numbers("tokens", |audit| audit.tokens)
+        .titled_numbers("stamp_p50", "stamp late P50", |audit| ns(audit.stamp_error_ns.p50))
         .about("the client's stamp of a token less the server's")
-        .numbers("stamp_p99", "P99", |audit| ns(audit.stamp_error_ns.p99))
-        .numbers("stamp_max", "max", |audit| ns(audit.stamp_error_ns.max))
-        .numbers("gap_p50", "gap off P50", |audit| ns(audit.gap_error_ns.p50))
+        .titled_numbers("stamp_p99", "P99", |audit| ns(audit.stamp_error_ns.p99))
+        .titled_numbers("stamp_max", "max", |audit| ns(audit.stamp_error_ns.max))
+        .titled_numbers("gap_p50", "gap off P50", |audit| ns(audit.gap_error_ns.p50))
         .about("the client's gap less the server's, without its sign")
-        .numbers("gap_p99", "P99", |audit| ns(audit.gap_error_ns.p99))
-        .numbers("gap_max", "max", |audit| ns(audit.gap_error_ns.max))
-        .numbers("cpu", "client's core", |audit| {
+        .titled_numbers("gap_p99", "P99", |audit| ns(audit.gap_error_ns.p99))
+        .titled_numbers("gap_max", "max", |audit| ns(audit.gap_error_ns.max))
+        .titled_numbers("cpu", "client's core", |audit| {
             Cell::number(audit.client_cpu_share, Unit::Fraction, Missing::SystemSilent)
         })
         .about("processor time of the client / time")
@@ -56,11 +54,11 @@ fn received(view: &View) -> Table {
     let levels =
         view.receipt.levels.iter().filter_map(|level| Some((view.receipt.level_name(level), level.received.as_ref()?)));
     Rows::of("received", "In the run, by when the system received", levels)
-        .words("level", "level", |(name, _)| Cell::foreign(name))
-        .numbers("reads", "reads", |(_, received)| received.reads)
-        .numbers("late_p50", "seen late P50", |(_, received)| ns(received.delay_ns.p50))
+        .words("level", |(name, _)| Cell::foreign(name))
+        .numbers("reads", |(_, received)| received.reads)
+        .titled_numbers("late_p50", "seen late P50", |(_, received)| ns(received.delay_ns.p50))
         .about("the client's stamp of a read less the system's receipt of it")
-        .numbers("late_p99", "P99", |(_, received)| ns(received.delay_ns.p99))
-        .numbers("late_max", "max", |(_, received)| ns(received.delay_ns.max))
+        .titled_numbers("late_p99", "P99", |(_, received)| ns(received.delay_ns.p99))
+        .titled_numbers("late_max", "max", |(_, received)| ns(received.delay_ns.max))
         .table()
 }

@@ -16,12 +16,16 @@ pub fn topic(view: &View) -> Option<Section> {
     let number = |unit, value: fn(Cost) -> Option<f64>| move |point: &&Point| cell(view, point, unit, value);
     let table = view
         .rows("cost", "")
-        .numbers("input_tokens", "tokens in", number(Unit::Plain, |cost| Some(cost.input_tokens)))
+        .titled_numbers("input_tokens", "tokens in", number(Unit::Plain, |cost| Some(cost.input_tokens)))
         .about("of a request, in the mean, as the server counted them")
-        .numbers("output_tokens", "out", number(Unit::Plain, |cost| Some(cost.output_tokens)))
-        .numbers("thousand", "a thousand requests", |point| of_thousand(view, point))
+        .titled_numbers("output_tokens", "out", number(Unit::Plain, |cost| Some(cost.output_tokens)))
+        .titled_numbers("thousand", "a thousand requests", |point| of_thousand(view, point))
         .about("1000 x (tokens in x price in + tokens out x price out)")
-        .numbers("million", "a million output tokens", number(Unit::Price, |cost| cost.per_million_output_tokens))
+        .titled_numbers(
+            "million",
+            "a million output tokens",
+            number(Unit::Price, |cost| cost.per_million_output_tokens),
+        )
         .about("their prompts included")
         .table()
         .on_terminal();

@@ -18,26 +18,26 @@ pub fn topic(view: &View) -> Option<Section> {
     }
     let table = view
         .rows("failures", "")
-        .numbers("rate", "error rate", |point| {
+        .titled_numbers("rate", "error rate", |point| {
             let share = Cell::of(point.summary.failed_share(), Unit::Fraction);
             let within = share_interval(&failed(view, point), point.summary.queue());
             share.within(within).toned(Tone::bad_if(point.summary.failed() > 0))
         })
         .about("of requests that were not given up when the run ended, with its 95 % interval by batch means")
-        .numbers("retries", "retries", |point| point.summary.retries)
+        .numbers("retries", |point| point.summary.retries)
         .about("attempts that ended in 429, 5xx or a closed connection")
-        .numbers("down", "nobody answered", |point| match uptime(view, point) {
+        .titled_numbers("down", "nobody answered", |point| match uptime(view, point) {
             Some(Uptime { down_ns: 0, .. }) => Cell::text("never"),
             Some(uptime) => Cell::of(uptime.down_ns, Unit::Ns).toned(Tone::Bad),
             None => Cell::Missing(Missing::NotMeasured),
         })
         .about("time in which requests failed and none was being answered")
-        .numbers("uptime", "uptime", |point| {
+        .numbers("uptime", |point| {
             let share = uptime(view, point).map(|uptime| 1.0 - uptime.down_ns as f64 / uptime.all_ns as f64);
             Cell::of(share, Unit::Fraction)
         })
         .about("the rest of the time / all of it")
-        .words("classes", "how", |point| match classes(point) {
+        .titled_words("classes", "how", |point| match classes(point) {
             classes if classes.is_empty() => "none".into(),
             classes => classes,
         })

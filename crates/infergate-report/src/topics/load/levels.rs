@@ -17,38 +17,36 @@ const ABOVE: f64 = 1.05;
 pub fn topic(view: &View) -> Option<Section> {
     let table = view
         .rows("levels", "")
-        .numbers("issued", "sent", |point| point.summary.issued)
-        .numbers("completed", "completed", |point| point.summary.completed)
+        .titled_numbers("issued", "sent", |point| point.summary.issued)
+        .numbers("completed", |point| point.summary.completed)
         .detail()
-        .numbers("failed", "failed", |point| {
-            Cell::count(point.summary.failed()).toned(Tone::bad_if(point.summary.failed() > 0))
-        })
+        .numbers("failed", |point| Cell::count(point.summary.failed()).toned(Tone::bad_if(point.summary.failed() > 0)))
         .about("slower than all others in percentiles of times, no samples in those of speeds")
-        .numbers("cancelled", "cut off at the end", |point| point.summary.cancelled)
+        .titled_numbers("cancelled", "cut off at the end", |point| point.summary.cancelled)
         .about("when the measured ones had ended, or the run was")
         .detail()
-        .numbers("measured", "measured", |point| point.summary.measured)
+        .numbers("measured", |point| point.summary.measured)
         .about("started at full load, which was kept until they had completed")
-        .numbers("asked", "of", |point| point.summary.asked.unwrap_or(point.summary.started as u64))
+        .titled_numbers("asked", "of", |point| point.summary.asked.unwrap_or(point.summary.started as u64))
         .about("that were to be measured")
-        .numbers("window", "steady window", |point| {
+        .titled_numbers("window", "steady window", |point| {
             let window_ns = point.summary.window.map(|window| window.to_ns.saturating_sub(window.from_ns));
             Cell::number(window_ns, Unit::Ns, Missing::NoWindow)
         })
         .about("from full load to the end of the last measured request")
         .detail()
-        .numbers("in_flight", "in flight", |point| {
+        .titled_numbers("in_flight", "in flight", |point| {
             Cell::number(point.summary.in_flight, Unit::Plain, Missing::NoWindow)
         })
         .about("requests at once within the window, in the mean")
         // Several targets share the users.
         .with_if(!view.has_targets(), |rows| {
-            rows.numbers("system", "output of all", |point| {
+            rows.titled_numbers("system", "output of all", |point| {
                 let unit = if view.has_tokens() { Unit::TokensPerS } else { Unit::RequestsPerS };
                 Cell::number(point.summary.system_tokens_per_s, unit, Missing::NoWindow)
             })
             .about("output tokens within the window / its length")
-            .numbers("scaling", "scaling", |point| {
+            .numbers("scaling", |point| {
                 let why = match point.summary.system_tokens_per_s {
                     // A remark says how many were in flight.
                     Some(_) if point.summary.kept_out() > 0 => return Cell::text(""),
@@ -59,10 +57,12 @@ pub fn topic(view: &View) -> Option<Section> {
             })
             .about("output of all users / (users x output of one alone)")
         })
-        .numbers("cached", "cached prompt", |point| Cell::known(point.summary.cached_share, Unit::Fraction))
+        .titled_numbers("cached", "cached prompt", |point| Cell::known(point.summary.cached_share, Unit::Fraction))
         .about("cached prompt tokens / all, by the server's counts")
-        .numbers("ttft", "TTFT P50", |point| percentile_cell(point, Metric::Ttft, 0.5))
-        .numbers("decode_speed", "decode P50 of a user", |point| percentile_cell(point, Metric::DecodeSpeed, 0.5))
+        .titled_numbers("ttft", "TTFT P50", |point| percentile_cell(point, Metric::Ttft, 0.5))
+        .titled_numbers("decode_speed", "decode P50 of a user", |point| {
+            percentile_cell(point, Metric::DecodeSpeed, 0.5)
+        })
         .table()
         .on_terminal();
     let pieces = "as pieces of the stream, and a piece can hold several tokens, or a part of one";

@@ -48,7 +48,7 @@ pub fn topic(view: &View) -> Option<Section> {
 
 fn met(view: &View, judged: &[Judged<'_>]) -> Table {
     view.lead(Rows::of("met", "", judged), |level| level.point)
-        .words("met", "limits", |level| match level.meets {
+        .titled_words("met", "limits", |level| match level.meets {
             Some(true) => Cell::text("met").toned(Tone::Good),
             Some(false) => Cell::text("missed").toned(Tone::Bad),
             None => Cell::text("not shown: too few requests").toned(Tone::Warn),
@@ -61,11 +61,11 @@ fn goodputs(view: &View, judged: &[Judged<'_>]) -> Table {
         move |level: &&Judged<'_>| Cell::number(level.goodput.map(value), unit, Missing::NoWindow)
     };
     view.lead(Rows::of("goodput", "Goodput", judged), |level| level.point)
-        .numbers("good", "within limits", number(Unit::Count, |found| found.good as f64))
-        .numbers("all", "of", number(Unit::Count, |found| found.all as f64))
+        .titled_numbers("good", "within limits", number(Unit::Count, |found| found.good as f64))
+        .titled_numbers("all", "of", number(Unit::Count, |found| found.all as f64))
         .about("requests that ended in the steady window, failed ones too")
-        .numbers("share", "share", number(Unit::Fraction, |found| found.good as f64 / found.all as f64))
-        .numbers("goodput", "goodput", |level| {
+        .numbers("share", number(Unit::Fraction, |found| found.good as f64 / found.all as f64))
+        .numbers("goodput", |level| {
             let rate = number(Unit::RequestsPerS, |found| found.requests_per_s)(level);
             rate.within(level.goodput.and_then(|found| found.within))
         })

@@ -11,15 +11,15 @@ pub fn scenarios(view: &View) -> Option<Section> {
     let receipt = &view.receipt;
     let tokens = |count: u32| Cell::of(count, Unit::Tokens);
     let table = Rows::of("scenarios", "", &receipt.scenarios)
-        .words("scenario", "scenario", |scenario| Cell::foreign(&scenario.name))
-        .numbers("input_tokens", "tokens in", |scenario| {
+        .words("scenario", |scenario| Cell::foreign(&scenario.name))
+        .titled_numbers("input_tokens", "tokens in", |scenario| {
             if receipt.dataset_prompts.is_none() { tokens(scenario.input_tokens) } else { "the dataset's".into() }
         })
-        .numbers("output_tokens", "out", |scenario| tokens(scenario.output_tokens))
+        .titled_numbers("output_tokens", "out", |scenario| tokens(scenario.output_tokens))
         .about("at most")
-        .numbers("turns", "turns", |scenario| scenario.turns)
+        .numbers("turns", |scenario| scenario.turns)
         .about("requests of one conversation")
-        .numbers("turn_tokens", "more a turn", |scenario| {
+        .titled_numbers("turn_tokens", "more a turn", |scenario| {
             if scenario.turns > 1 { tokens(scenario.turn_tokens) } else { "".into() }
         })
         .about("tokens that each further turn adds to the prompt")
@@ -56,17 +56,21 @@ fn servers(view: &View) -> Table {
     });
     let cost = |price: &Option<Price>, of: fn(Price) -> f64| Cell::number(price.map(of), Unit::Price, Missing::NoPrice);
     let table = Rows::of("targets", "Targets", servers)
-        .words("target", "target", |(name, ..)| Cell::foreign(name))
-        .words("model", "model", |(_, model, ..)| Cell::foreign(model))
-        .words("where", "where", |(_, _, url, ..)| Cell::foreign(url))
-        .words("api", "API", |(_, _, _, api, ..)| Cell::foreign(api))
-        .words("extensions", "extensions", |(.., extensions, _)| {
+        .words("target", |(name, ..)| Cell::foreign(name))
+        .words("model", |(_, model, ..)| Cell::foreign(model))
+        .words("where", |(_, _, url, ..)| Cell::foreign(url))
+        .titled_words("api", "API", |(_, _, _, api, ..)| Cell::foreign(api))
+        .words("extensions", |(.., extensions, _)| {
             if extensions.is_empty() { Cell::text("none") } else { Cell::foreign(&extensions.join(", ")) }
         })
         .about("fields that not every server knows, sent with each request")
         .with_if(is_priced(view), |rows| {
-            rows.numbers("input_price", "price per million in", |(.., price)| cost(price, |it| it.input_per_million))
-                .numbers("output_price", "price per million out", |(.., price)| cost(price, |it| it.output_per_million))
+            rows.titled_numbers("input_price", "price per million in", |(.., price)| {
+                cost(price, |it| it.input_per_million)
+            })
+            .titled_numbers("output_price", "price per million out", |(.., price)| {
+                cost(price, |it| it.output_per_million)
+            })
         })
         .table();
     // The first line of a terminal names the only one.
@@ -78,19 +82,19 @@ fn batches(view: &View) -> Table {
     let points = view.points.iter();
     let batches = points.filter_map(|point| Some((point, view.record(point).batch.as_ref()?)));
     view.lead_of_point(Rows::of("batches", "Batches of the local engine", batches), |(point, _)| point)
-        .numbers("slots", "room for", |(_, batch)| batch.slots)
+        .titled_numbers("slots", "room for", |(_, batch)| batch.slots)
         .about("requests that the engine had room for at once")
-        .numbers("largest_batch", "largest batch", |(_, batch)| batch.largest_batch)
+        .titled_numbers("largest_batch", "largest batch", |(_, batch)| batch.largest_batch)
         .about("most requests that one step worked on")
-        .words("batches", "a step computes", |(_, batch)| match batch.batches {
+        .titled_words("batches", "a step computes", |(_, batch)| match batch.batches {
             Some(true) => "several requests together",
             Some(false) => "one request, in turn",
             None => "not known",
         })
-        .numbers("kv_bytes", "keys and values a request", |(_, batch)| {
+        .titled_numbers("kv_bytes", "keys and values a request", |(_, batch)| {
             Cell::number(batch.kv_bytes_per_request, Unit::Bytes, Missing::EngineSilent)
         })
-        .numbers("compared", "compared", |(_, batch)| batch.compared)
+        .numbers("compared", |(_, batch)| batch.compared)
         .about("outputs that were the same when computed alone, up to near ties")
         .table()
         .on_terminal()

@@ -65,16 +65,14 @@ pub fn topic(view: &View) -> Option<Section> {
         FOLLOWED.into_iter().filter_map(move |metric| Course::of(point, metric, &quarters))
     });
     let courses: Vec<Course<'_>> = courses.collect();
-    let mut rows = view.lead_of_point(Rows::of("quarters", "", &courses), |course| course.point).words(
-        "figure",
-        "figure",
-        |course| format!("{} P50", course.metric.short()),
-    );
+    let mut rows = view
+        .lead_of_point(Rows::of("quarters", "", &courses), |course| course.point)
+        .words("figure", |course| format!("{} P50", course.metric.short()));
     for (at, quarter) in QUARTERS.into_iter().enumerate() {
-        rows = rows.numbers(quarter, quarter, |course| Cell::of(course.medians[at], Unit::of(course.metric)));
+        rows = rows.numbers(quarter, |course| Cell::of(course.medians[at], Unit::of(course.metric)));
     }
     let table = rows
-        .numbers("change", "from least to most", |course| Cell::of(course.change, Unit::Change))
+        .titled_numbers("change", "from least to most", |course| Cell::of(course.change, Unit::Change))
         .notable(|course| course.is_notable())
         .table();
     let section = Section::new("load_stability", "Stability over the run").with([ABOUT]).with([table.folding()]);

@@ -32,21 +32,21 @@ pub fn topic(view: &View) -> Option<Section> {
     }
     let table = view
         .rows("targets", "")
-        .numbers("measured", "requests", |point| point.summary.measured)
-        .numbers("failed", "failed", |point| {
+        .titled_numbers("measured", "requests", |point| point.summary.measured)
+        .numbers("failed", |point| {
             Cell::of(point.summary.failed_share(), Unit::Fraction).toned(Tone::bad_if(point.summary.failed() > 0))
         })
         .about("of the requests that were not given up when the run ended")
-        .numbers("output_tokens", "answer", |point| {
+        .titled_numbers("output_tokens", "answer", |point| {
             let why = if point.summary.window.is_none() { Missing::NoWindow } else { Missing::NotMeasured };
             Cell::number(output_tokens(view, point), Unit::Plain, why)
         })
         .about("tokens, in the mean")
-        .numbers("ttft", "TTFT P50", |point| median_cell(point, Metric::Ttft))
+        .titled_numbers("ttft", "TTFT P50", |point| median_cell(point, Metric::Ttft))
         .about("with the 95 % interval of the median")
-        .numbers("decode_speed", "decode speed P50", |point| median_cell(point, Metric::DecodeSpeed))
+        .titled_numbers("decode_speed", "decode speed P50", |point| median_cell(point, Metric::DecodeSpeed))
         .about("1 / TPOT of each request")
-        .numbers("e2e", "E2E P50", |point| median_cell(point, Metric::E2e));
+        .titled_numbers("e2e", "E2E P50", |point| median_cell(point, Metric::E2e));
     let of_kind = |rows: Rows<_>, (kind, tokens): (&'static str, usize)| {
         let answer = move |point: &&Point| match median_cell(point, Metric::Tpot) {
             Cell::Number(tpot, _) => {
@@ -55,7 +55,7 @@ pub fn topic(view: &View) -> Option<Section> {
             }
             missing => missing,
         };
-        rows.numbers(kind, format!("{kind}, {tokens} tokens"), answer)
+        rows.titled_numbers(kind, format!("{kind}, {tokens} tokens"), answer)
             .about("TTFT + (tokens - 1) x TPOT of the medians")
     };
     let answers = answers(&view.receipt);
@@ -64,9 +64,11 @@ pub fn topic(view: &View) -> Option<Section> {
         .into_iter()
         .fold(table, of_kind)
         .with_if(cost::is_priced(view), |rows| {
-            rows.numbers("cost", "cost of a thousand requests, by --price", |point| cost::of_thousand(view, point))
+            rows.titled_numbers("cost", "cost of a thousand requests, by --price", |point| {
+                cost::of_thousand(view, point)
+            })
         })
-        .with_if(!answers.is_empty(), |rows| rows.numbers("same", "same answers", same))
+        .with_if(!answers.is_empty(), |rows| rows.titled_numbers("same", "same answers", same))
         .table();
     let mut uses: Vec<String> = USES.map(str::to_owned).into();
     uses.extend((!answers.is_empty()).then(|| ABOUT_SAME.to_owned()));
@@ -93,14 +95,12 @@ pub fn providers(view: &View) -> Option<Section> {
     let medians = |metric| move |models: &Vec<&Point>| range(models, |point| percentile_cell(point, metric, 0.5));
     let table = view
         .lead(Rows::of("providers", "", rows.into_values()), |models| models[0])
-        .words("provider", "provider", |models| Cell::foreign(&provider(models[0]).unwrap_or_default()))
-        .numbers("models", "models", Vec::len)
-        .numbers("failed", "failed", |models| {
-            range(models, |point| Cell::of(point.summary.failed_share(), Unit::Fraction))
-        })
-        .numbers("ttft", "TTFT P50", medians(Metric::Ttft))
-        .numbers("decode_speed", "decode speed P50", medians(Metric::DecodeSpeed))
-        .numbers("e2e", "E2E P50", medians(Metric::E2e))
+        .words("provider", |models| Cell::foreign(&provider(models[0]).unwrap_or_default()))
+        .numbers("models", Vec::len)
+        .numbers("failed", |models| range(models, |point| Cell::of(point.summary.failed_share(), Unit::Fraction)))
+        .titled_numbers("ttft", "TTFT P50", medians(Metric::Ttft))
+        .titled_numbers("decode_speed", "decode speed P50", medians(Metric::DecodeSpeed))
+        .titled_numbers("e2e", "E2E P50", medians(Metric::E2e))
         .table();
     Some(Section::new("load_providers", "Providers over their models").with([table]))
 }

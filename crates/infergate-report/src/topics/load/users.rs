@@ -68,16 +68,16 @@ fn table(view: &View, metric: Metric) -> Table {
     let percentile = |p| move |point: &&Point| percentile_cell(point, metric, p);
     let mut rows = view
         .rows(metric.key(), &capital(metric.long()))
-        .numbers("p25", "P25", percentile(0.25))
-        .numbers("p50", "P50", percentile(0.5))
-        .numbers("p75", "P75", percentile(0.75))
-        .numbers("p99", "P99", percentile(0.99));
+        .titled_numbers("p25", "P25", percentile(0.25))
+        .titled_numbers("p50", "P50", percentile(0.5))
+        .titled_numbers("p75", "P75", percentile(0.75))
+        .titled_numbers("p99", "P99", percentile(0.99));
     if let Some(feels) = feels(metric) {
         let word = |point: &&Point| match percentile_cell(point, metric, 0.5) {
             Cell::Number(p50, _) => Cell::text(feels.word(p50.value)),
             missing => missing,
         };
-        rows = rows.words("feels", "feels", word);
+        rows = rows.words("feels", word);
         if metric == Metric::Itl {
             rows = gaps(rows, feels);
         }
@@ -93,14 +93,14 @@ fn gaps<'a>(rows: Rows<&'a Point>, feels: &Feels) -> Rows<&'a Point> {
         missing => missing,
     };
     let mean = |point: &&Point| of(point, mean(&point.summary.values(Metric::Itl).values), Unit::Ns);
-    let rows = rows.numbers("mean", "mean", mean).about("of all gaps of requests that completed").detail();
+    let rows = rows.numbers("mean", mean).about("of all gaps of requests that completed").detail();
     feels.words().fold(rows, |rows, word| {
         let share = |point: &&Point| {
             let gaps_ns = &point.summary.values(Metric::Itl).values;
             let within = gaps_ns.iter().filter(|ns| feels.word(**ns) == word).count();
             of(point, Some(within as f64 / gaps_ns.len() as f64), Unit::Fraction)
         };
-        rows.numbers(word, word, share).about("the part of all gaps").detail()
+        rows.numbers(word, share).about("the part of all gaps").detail()
     })
 }
 

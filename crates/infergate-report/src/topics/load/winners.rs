@@ -104,17 +104,17 @@ pub fn topic(view: &View) -> Option<Section> {
     };
     let table = view
         .lead(Rows::of("pairs", "", pairs(view)), |pair| pair.one)
-        .words("pair", "targets", |pair| {
+        .titled_words("pair", "targets", |pair| {
             Cell::foreign(&format!("{}, {}", pair.name(view, true), pair.name(view, false)))
         })
-        .words("short", "faster for short answers", |pair| winner(pair, pair.short))
-        .numbers("tokens", "up to", |pair| {
+        .titled_words("short", "faster for short answers", |pair| winner(pair, pair.short))
+        .titled_numbers("tokens", "up to", |pair| {
             let tokens = Cell::known(pair.crossing.map(|(tokens, _)| tokens), Unit::Tokens);
             tokens.within(pair.crossing.map(|(_, ends)| ends))
         })
         .about("output tokens, with the 95 % interval by resampling stretches of the run; blank where the two are not shown to cross")
-        .words("long", "faster beyond", |pair| winner(pair, pair.long))
-        .numbers("head_start", "head start, tokens", |pair| Cell::known(pair.head_start(), Unit::Tokens))
+        .titled_words("long", "faster beyond", |pair| winner(pair, pair.long))
+        .titled_numbers("head_start", "head start, tokens", |pair| Cell::known(pair.head_start(), Unit::Tokens))
         .about("what the earlier one has written when the other's first token comes")
         .table()
         .on_terminal();

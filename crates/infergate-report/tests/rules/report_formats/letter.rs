@@ -33,12 +33,12 @@ fn cells() -> Table {
         (Cell::text("=decode"), Cell::count(3), none, Cell::text("")),
     ];
     Rows::of("cases", "Cases", rows)
-        .words("case", "case", |(case, ..)| case.clone())
-        .numbers("time", "time", |(_, time, ..)| time.clone())
+        .words("case", |(case, ..)| case.clone())
+        .numbers("time", |(_, time, ..)| time.clone())
         .about("The median.")
-        .numbers("change", "change", |(_, _, change, _)| change.clone())
-        .numbers("p99", "P99", |_| Cell::Missing(Missing::TooFew { what: "samples", needed: 368 }))
-        .words("verdict", "verdict", |(.., verdict)| verdict.clone())
+        .numbers("change", |(_, _, change, _)| change.clone())
+        .titled_numbers("p99", "P99", |_| Cell::Missing(Missing::TooFew { what: "samples", needed: 368 }))
+        .words("verdict", |(.., verdict)| verdict.clone())
         .notable(|(.., verdict)| verdict.tone() == Tone::Bad)
         .table()
         .noted("Words | that <mark> up.")
