@@ -45,17 +45,18 @@ fn scaled(mut value: f64, units: &[&str], more: usize) -> String {
 }
 
 /// From one number to another, a unit that both have once; one number where a reader sees no other.
-pub fn from_to(from: &str, to: &str) -> String {
+pub fn from_to<T>(show: impl Fn(T) -> String, from: T, to: T) -> String {
+    let (from, to) = (show(from), show(to));
     match (from.rsplit_once(' '), to.rsplit_once(' ')) {
-        _ if from == to => from.to_owned(),
+        _ if from == to => from,
         (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} to {to}"),
         _ => format!("{from} to {to}"),
     }
 }
 
 /// The same of what base has and what head has: `13.14 → 13.98 ms`.
-pub fn base_to_head(base: &str, head: &str) -> String {
-    from_to(base, head).replace(" to ", " → ")
+pub fn base_to_head<T>(show: impl Fn(T) -> String, base: T, head: T) -> String {
+    from_to(show, base, head).replace(" to ", " → ")
 }
 
 pub fn tokens_per_s(rate: f64) -> String {

@@ -154,8 +154,7 @@ pub fn changed(row: &VerdictRow) -> Option<String> {
     }
     let times = time.base_ns.zip(time.head_ns).map_or_else(String::new, |(base, head)| {
         let digits = units::digits_of_change(time.base_ns, time.head_ns);
-        let [base, head] = [base, head].map(|ns| units::precise_duration(ns, digits));
-        format!(" ({})", units::base_to_head(&base, &head))
+        format!(" ({})", units::base_to_head(|ns| units::precise_duration(ns, digits), base, head))
     });
     Some(format!("{}{metric} {}{times}", row.subject, units::change(change)))
 }
@@ -333,7 +332,7 @@ pub fn note(note: &Note) -> String {
                 units::percent(*share),
                 units::many(*sessions, "session"),
                 units::many(*classes, "kind"),
-                units::from_to(&units::percent(*lowest), &units::percent(*highest))
+                units::from_to(units::percent, *lowest, *highest)
             )
         }
         Note::NotRun { subjects } => {

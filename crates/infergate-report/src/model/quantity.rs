@@ -134,12 +134,12 @@ impl Quantity {
 
     /// As a person reads it: `121 ms`, `+1.7 % (+0.2 % to +3.1 %)`.
     pub fn shown(&self) -> String {
-        let value = self.unit.show(self.value);
-        match self.interval.map(|(low, high)| (self.unit.show(low), self.unit.show(high))) {
+        let show = |value| self.unit.show(value);
+        let value = show(self.value);
+        match self.interval.map(|(low, high)| units::from_to(show, low, high)) {
             // Ends that differ behind the digits shown say nothing.
-            Some((low, high)) if (&low, &high) == (&value, &value) => value,
-            Some((low, high)) => format!("{value} ({})", units::from_to(&low, &high)),
-            None => value,
+            Some(interval) if interval != value => format!("{value} ({interval})"),
+            _ => value,
         }
     }
 }

@@ -314,7 +314,7 @@ fn together(rows: &[Row], at: usize) -> String {
     if let [least, .., most] = numbers[..] {
         let is_one_unit = numbers.iter().all(|number| number.unit.name() == least.unit.name());
         return if is_one_unit {
-            units::from_to(&least.unit.show(least.value), &most.unit.show(most.value))
+            units::from_to(|number| number.unit.show(number.value), least, most)
         } else {
             String::new()
         };

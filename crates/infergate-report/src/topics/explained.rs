@@ -65,7 +65,7 @@ fn span(case: Case, frame: &ExplainedFrame, from: f64, took: f64) -> Layer {
     let hover = format!(
         "{}: {}, {}",
         frame.name,
-        units::base_to_head(&units::duration(frame.time.base_ns), &units::duration(frame.time.head_ns)),
+        units::base_to_head(units::duration, frame.time.base_ns, frame.time.head_ns),
         words::explained::change(&frame.time, case)
     );
     let marks = Marks::Span { from, to: from + took, y: frame.depth as f64, label: short.into(), hover };

@@ -5,7 +5,7 @@ use super::latency::too_unsteady;
 use super::load::{advice, at_most_users, failures, winners};
 use crate::inputs::Inputs;
 use crate::load::Metric;
-use crate::model::{Headline, Unit};
+use crate::model::Headline;
 use crate::{units, words};
 use infergate_core::case::Phase;
 use infergate_core::printable::first_of;
@@ -63,11 +63,10 @@ fn of_load(inputs: &Inputs) -> Option<String> {
             Some(view.scaling(point)? * f64::from(point.users().filter(|users| *users > 1)?))
         });
         let [(point, shortest), (_, longest)] = ends(points, |point| point.p50(Metric::Ttft))?;
-        let [shortest, longest] = [shortest, longest].map(|ns| Unit::Ns.show(ns));
-        let after = units::from_to(&shortest, &longest);
+        let after = units::from_to(units::duration, shortest, longest);
         let times = times.map_or_else(String::new, |[(_, least), (_, most)]| {
-            let [least, most] = [least, most].map(|times| format!("{times:.1}"));
-            format!(", and all together get {} times the output of one", units::from_to(&least, &most))
+            let times = units::from_to(|times| format!("{times:.1}"), least, most);
+            format!(", and all together get {times} times the output of one")
         });
         let what = if view.has_tokens() { "the first token" } else { "an embedding" };
         let load = point.arrivals.name();

@@ -153,7 +153,7 @@ fn output_of(verdict: &Verdict, row: &VerdictRow, time: &TimeEvidence) -> Cell {
 fn throughput(time: &TimeEvidence) -> Cell {
     let rate = |ns: f64| units::tokens_per_s(1e9 / ns);
     match (time.metric, time.base_ns, time.head_ns, time.throughput) {
-        (Metric::SystemToken, Some(base), Some(head), _) => Cell::text(units::base_to_head(&rate(base), &rate(head))),
+        (Metric::SystemToken, Some(base), Some(head), _) => Cell::text(units::base_to_head(rate, base, head)),
         (.., Some(head_ns), Some(Throughput { per_iteration, unit })) => {
             let unit = if unit == ThroughputUnit::Bytes { Unit::BytesPerS } else { Unit::PerS };
             Cell::of(per_iteration as f64 * 1e9 / head_ns, unit)

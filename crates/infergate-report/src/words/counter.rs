@@ -29,10 +29,11 @@ pub fn apart(counter: &CounterEvidence) -> Option<(u64, u64)> {
 /// `allocations per token +24 (682 → 706)`. `None` where nothing moved.
 pub fn moved(counter: &CounterEvidence) -> Option<String> {
     let (from, to) = apart(counter)?;
-    let by = size(counter.unit, to.abs_diff(from));
+    let size = |count| size(counter.unit, count);
+    let by = size(to.abs_diff(from));
     let sign = if to > from { '+' } else { '-' };
     let when = if counter.head_twice.is_some() { " in some runs" } else { "" };
-    let (from, to) = (size(counter.unit, from), size(counter.unit, to));
-    let range = if from == to { String::new() } else { format!(" ({})", units::base_to_head(&from, &to)) };
+    let range = units::base_to_head(size, from, to);
+    let range = if size(from) == range { String::new() } else { format!(" ({range})") };
     Some(format!("{} {sign}{by}{when}{range}", name(&counter.name)))
 }

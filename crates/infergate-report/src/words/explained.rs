@@ -102,7 +102,7 @@ fn part(time: &Moved, explained: &Explained) -> String {
 
 /// `+810 µs a token (+740 to +880 µs)`.
 pub fn change(time: &Moved, case: Case) -> String {
-    let interval = units::from_to(&signed(time.low_ns), &signed(time.high_ns));
+    let interval = units::from_to(signed, time.low_ns, time.high_ns);
     format!("{} {} ({interval})", signed(time.change_ns()), words::each(case))
 }
 

@@ -108,7 +108,7 @@ pub fn providers(view: &View) -> Option<Section> {
 /// From the least to the most that `cell` says of a provider's models.
 fn range(models: &[&Point], cell: impl Fn(&Point) -> Cell) -> Cell {
     match ends(models.iter().copied(), |point| cell(point).value()) {
-        Some([(least, _), (most, _)]) => units::from_to(&cell(least).shown(), &cell(most).shown()).into(),
+        Some([(least, _), (most, _)]) => units::from_to(|point| cell(point).shown(), least, most).into(),
         None => cell(models[0]),
     }
 }
