@@ -256,8 +256,7 @@ impl Table {
 
     /// Without its details.
     pub fn brief(&self) -> Self {
-        let shown = self.columns.iter().enumerate().filter(|(_, column)| !column.detail);
-        self.of_columns(&shown.map(|(at, _)| at).collect::<Vec<_>>())
+        self.of_columns(|at| !self.columns[at].detail)
     }
 
     /// As a terminal shows it: without details, and with one line of all rows that fold.
@@ -274,18 +273,15 @@ impl Table {
 
     /// Without the columns that say nothing in any row.
     pub fn filled(&self) -> Self {
-        let says = |at: &usize| self.rows.iter().any(|row| row.cells.get(*at).is_some_and(|cell| !cell.is_empty()));
-        self.of_columns(&(0..self.columns.len()).filter(says).collect::<Vec<_>>())
+        self.of_columns(|at| self.rows.iter().any(|row| !row.cells[at].is_empty()))
     }
 
-    fn of_columns(&self, wanted: &[usize]) -> Self {
-        let row = |row: &Row| Row {
-            cells: wanted.iter().filter_map(|at| row.cells.get(*at).cloned()).collect(),
-            ..row.clone()
-        };
+    fn of_columns(&self, is_wanted: impl Fn(usize) -> bool) -> Self {
+        let wanted: Vec<usize> = (0..self.columns.len()).filter(|at| is_wanted(*at)).collect();
+        let cells = |row: &Row| wanted.iter().map(|at| row.cells[*at].clone()).collect();
         Self {
-            columns: wanted.iter().filter_map(|at| self.columns.get(*at).cloned()).collect(),
-            rows: self.rows.iter().map(row).collect(),
+            columns: wanted.iter().map(|at| self.columns[*at].clone()).collect(),
+            rows: self.rows.iter().map(|row| Row { cells: cells(row), ..*row }).collect(),
             ..self.clone()
         }
     }
@@ -296,7 +292,7 @@ pub fn not_shown<'a>(tables: impl IntoIterator<Item = &'a Table>) -> Option<Stri
     let mut missing: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for table in tables {
         for (at, column) in table.columns.iter().enumerate() {
-            for why in table.rows.iter().filter_map(|row| row.cells.get(at)?.why()) {
+            for why in table.rows.iter().filter_map(|row| row.cells[at].why()) {
                 missing.entry(why).or_default().insert(&column.title);
             }
         }
@@ -308,7 +304,7 @@ pub fn not_shown<'a>(tables: impl IntoIterator<Item = &'a Table>) -> Option<Stri
 
 /// What cells of one column say: from the least to the most of one unit, or each word once.
 fn together(rows: &[Row], at: usize) -> String {
-    let cells: Vec<&Cell> = rows.iter().filter_map(|row| row.cells.get(at)).collect();
+    let cells: Vec<&Cell> = rows.iter().map(|row| &row.cells[at]).collect();
     let mut numbers: Vec<&Quantity> = cells.iter().filter_map(|cell| cell.quantity()).collect();
     numbers.sort_by(|one, other| one.value.total_cmp(&other.value));
     if let [least, .., most] = numbers[..] {
