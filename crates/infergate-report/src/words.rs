@@ -113,13 +113,11 @@ pub fn remarks(verdict: &Verdict, is_wanted: impl Fn(&Note) -> bool) -> Vec<Stri
 pub fn grouped<'a>(rows: impl Iterator<Item = &'a VerdictRow>) -> Vec<String> {
     let mut grouped: Vec<(String, Vec<String>)> = Vec::new();
     for (row, sentence) in rows.filter_map(|row| Some((row, sentence(row)?))) {
-        let at = grouped.iter().position(|(known, _)| *known == sentence).unwrap_or_else(|| {
-            grouped.push((sentence, Vec::new()));
-            grouped.len() - 1
-        });
         let subject = row.subject.to_string();
-        if !grouped[at].1.contains(&subject) {
-            grouped[at].1.push(subject);
+        match grouped.iter_mut().find(|(known, _)| *known == sentence) {
+            Some((_, subjects)) if subjects.contains(&subject) => {}
+            Some((_, subjects)) => subjects.push(subject),
+            None => grouped.push((sentence, vec![subject])),
         }
     }
     let line = |(sentence, subjects): &(String, Vec<String>)| {

@@ -27,8 +27,7 @@ pub fn changes(inputs: &Inputs) -> Option<Chart> {
         |outcome: Outcome| timed.iter().flat_map(|(_, test)| test).filter(|(row, _)| row.outcome == outcome).count();
     let (slower, faster) = (count(Outcome::Regressed), count(Outcome::Improved));
     if all > MOST_SUBJECTS {
-        let size =
-            |test: &Option<(_, &TimeEvidence)>| test.and_then(|(_, time)| Some(time.ratio?.ln().abs())).unwrap_or(0.0);
+        let size = |test: &Option<(&VerdictRow, _)>| test.map_or(0.0, |(row, _)| words::headline::size(row));
         timed.sort_by(|(_, one), (_, other)| size(other).total_cmp(&size(one)));
         timed.truncate(MOST_SUBJECTS);
     }

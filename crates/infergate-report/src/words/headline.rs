@@ -19,8 +19,8 @@ pub fn line(verdict: &Verdict) -> String {
 /// How it ended, and of how many cases: `3 of 5 regressed`.
 pub fn outcome(verdict: &Verdict) -> String {
     let words = verdict.verdict.words();
-    let so = subjects(cases(verdict).filter(|row| row.outcome == verdict.verdict)).len();
-    let all = subjects(cases(verdict)).len();
+    let so = subjects(cases(verdict).filter(|row| row.outcome == verdict.verdict));
+    let all = subjects(cases(verdict));
     let is_of_cases = verdict.verdict.exit_code() != 0 && so > 0 && all > 1 && whole_run(verdict).is_none();
     match is_of_cases {
         false => words,
@@ -71,16 +71,16 @@ fn kind(row: &VerdictRow) -> u8 {
 }
 
 /// How much a row moved among those of its kind.
-fn size(row: &VerdictRow) -> f64 {
+pub fn size(row: &VerdictRow) -> f64 {
     match &row.evidence {
         Evidence::Time(time) => time.ratio.map_or(0.0, |ratio| ratio.ln().abs()),
         // Which is counted exactly.
-        Evidence::Memory(memory) => f64::from(u8::from(memory.measure == MemoryMeasure::Heap)),
+        Evidence::Memory(memory) => f64::from(memory.measure == MemoryMeasure::Heap),
         Evidence::Counter(counter) => {
             counter.rise().zip(counter.base).map_or(0.0, |(rise, base)| rise as f64 / base.max as f64)
         }
         // Another token says more than other numbers.
-        Evidence::Output(output) => f64::from(u8::from(output.position.is_some())),
+        Evidence::Output(output) => f64::from(output.position.is_some()),
         Evidence::Target(_) => 0.0,
     }
 }
@@ -110,8 +110,9 @@ fn fails_otherwise(verdict: &Verdict) -> Option<String> {
     (!cases.is_empty()).then(|| format!("also {}", units::listed(cases.iter().map(other))))
 }
 
-fn subjects<'a>(rows: impl Iterator<Item = &'a VerdictRow>) -> HashSet<&'a Subject> {
-    rows.map(|row| &row.subject).collect()
+/// How many subjects rows are of.
+fn subjects<'a>(rows: impl Iterator<Item = &'a VerdictRow>) -> usize {
+    rows.map(|row| &row.subject).collect::<HashSet<_>>().len()
 }
 
 /// What leaves nothing of the run to be judged.
@@ -140,7 +141,7 @@ fn cases(verdict: &Verdict) -> impl Iterator<Item = &VerdictRow> {
 /// `5 cases with the same output, none slower (a slowdown of 2.6 % would show), no leak in 100 runs (1 B in each run would show)`.
 fn rests_on(verdict: &Verdict) -> Option<String> {
     // What only has targets was compared with nothing.
-    let count = subjects(cases(verdict).filter(|row| !matches!(row.evidence, Evidence::Target(_)))).len();
+    let count = subjects(cases(verdict).filter(|row| !matches!(row.evidence, Evidence::Target(_))));
     let is_load = cases(verdict).all(|row| matches!(row.subject, Subject::Load(_)));
     let noun = if is_load { "load level" } else { "case" };
     let cases = (count > 0).then(|| units::many(count, noun) + &outputs(verdict));
@@ -192,7 +193,7 @@ fn times(verdict: &Verdict) -> Vec<String> {
             continue;
         }
         let why = words::sentence(first).map_or_else(String::new, |why| format!(": {why}"));
-        parts.push(format!("{} {}{why}", subjects(of(outcome)).len(), outcome.words()));
+        parts.push(format!("{} {}{why}", subjects(of(outcome)), outcome.words()));
     }
     parts
 }
