@@ -30,7 +30,7 @@ pub struct File {
 }
 
 /// What an exporter cannot do without.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(PartialEq)]
 pub enum Needs {
     Nothing,
     Verdict,
@@ -38,7 +38,6 @@ pub enum Needs {
     Run,
 }
 
-#[derive(Clone, Copy)]
 pub struct Exporter {
     /// On the command line.
     pub name: &'static str,
@@ -132,15 +131,14 @@ fn pictures(report: &Report) -> Vec<File> {
 }
 
 /// The exporters of these names, or the usual ones that have what they need.
-pub fn chosen(names: &[String], inputs: &Inputs) -> Result<Vec<Exporter>> {
+pub fn chosen(names: &[String], inputs: &Inputs) -> Result<Vec<&'static Exporter>> {
     if names.is_empty() {
-        let usual = EXPORTERS.iter().copied().filter(|exporter| exporter.needs != Needs::Run);
+        let usual = EXPORTERS.iter().filter(|exporter| exporter.needs != Needs::Run);
         return Ok(usual.filter(|exporter| exporter.lacks(inputs).is_none()).collect());
     }
-    let mut chosen: Vec<Exporter> = Vec::new();
+    let mut chosen: Vec<&Exporter> = Vec::new();
     for name in names {
-        let found = EXPORTERS.iter().copied().find(|exporter| exporter.name == name.as_str());
-        let Some(exporter) = found else {
+        let Some(exporter) = EXPORTERS.iter().find(|exporter| exporter.name == name) else {
             let known = listed(EXPORTERS.iter().map(|exporter| exporter.name));
             bail!("--format: '{name}' is no format; there are {known}");
         };
