@@ -36,24 +36,23 @@ pub fn export(inputs: &Inputs, report: &Report) -> Result<String> {
         Tone::Plain | Tone::Dim => "ℹ️",
     };
     let builds = inputs.base_build().zip(inputs.subject().map(|subject| subject.build));
-    let told = verdict_file(verdict, inputs);
     let changed = verdict.rows.iter().filter(|row| row.outcome == Outcome::OutputChanged);
     let mut outputs = words::grouped(changed);
     outputs.truncate(MOST_ROWS);
-    let places = where_to_look(verdict, inputs);
     let (shown, folded) = tables(report);
-    let mut values = json!(told);
-    values["links"] = json!(links(inputs, builds));
-    values["where_to_look"] = json!(places);
-    let lists = [("Intended; merging accepts it", &intended), ("Changed output", &outputs)];
-    values["lists"] = json!(lists.map(|(heading, lines)| (heading, list(lines))));
-    values["sign"] = sign.into();
-    values["is_of_pull_request"] = inputs.pull_request.into();
-    values["subject"] = inputs.subject().map(|_| report.subject.as_str()).into();
-    values["how_to_accept"] = accept::HOW.into();
-    values["why_not_accepted"] = accept::why_not(verdict).into();
-    values["changed"] = text(&shown, LIST_BYTES).into();
-    let text = templates::render("comment.md.jinja", &values)?;
+    let values = json!({
+        "file": verdict_file(verdict, inputs),
+        "sign": sign,
+        "links": links(inputs, builds),
+        "lists": [("Intended; merging accepts it", list(&intended)), ("Changed output", list(&outputs))],
+        "changed": text(&shown, LIST_BYTES),
+        "where_to_look": where_to_look(verdict, inputs),
+        "why_not_accepted": accept::why_not(verdict),
+        "is_of_pull_request": inputs.pull_request,
+        "subject": inputs.subject().map(|_| &report.subject),
+        "how_to_accept": accept::HOW,
+    });
+    let text = templates::render("comment.md.jinja", values)?;
     let rest = rest(report, &folded, &outputs, MOST_BYTES.saturating_sub(text.len() + FOLD_BYTES));
     Ok(text + &rest)
 }
