@@ -26,14 +26,11 @@ pub enum Tone {
 
 impl Tone {
     pub fn of(outcome: Outcome) -> Self {
-        match outcome {
-            Outcome::Advisory => Self::Dim,
-            Outcome::Accepted => Self::Warn,
-            _ => match outcome.exit_code() {
-                0 => Self::Good,
-                3 => Self::Warn,
-                _ => Self::Bad,
-            },
+        match (outcome, outcome.exit_code()) {
+            (Outcome::Advisory, _) => Self::Dim,
+            (Outcome::Accepted, _) | (_, 3) => Self::Warn,
+            (_, 0) => Self::Good,
+            _ => Self::Bad,
         }
     }
 
@@ -100,10 +97,6 @@ impl Section {
 
     pub fn tables(&self) -> impl Iterator<Item = &Table> {
         self.blocks.iter().filter_map(|block| if let Block::Table(table) = block { Some(table) } else { None })
-    }
-
-    pub fn charts(&self) -> impl Iterator<Item = &Chart> {
-        self.blocks.iter().filter_map(|block| if let Block::Chart(chart) = block { Some(chart) } else { None })
     }
 }
 
@@ -192,7 +185,8 @@ impl Report {
     }
 
     pub fn charts(&self) -> impl Iterator<Item = &Chart> {
-        self.sections.iter().flat_map(Section::charts)
+        let blocks = self.sections.iter().flat_map(|section| &section.blocks);
+        blocks.filter_map(|block| if let Block::Chart(chart) = block { Some(chart) } else { None })
     }
 
     pub fn section(&self, id: &str) -> Option<&Section> {

@@ -34,7 +34,7 @@ pub fn digits_of_change(base_ns: Option<f64>, head_ns: Option<f64>) -> usize {
 }
 
 /// In the unit that leaves three digits, each a thousand of the one before.
-fn scaled(mut value: f64, units: &[&str], more: usize) -> String {
+pub fn scaled(mut value: f64, units: &[&str], more: usize) -> String {
     let mut at = 0;
     // What rounds to a thousand of one unit is one of the next.
     while value.abs() >= 999.5 && at + 1 < units.len() {
@@ -61,11 +61,6 @@ pub fn base_to_head<T>(show: impl Fn(T) -> String, base: T, head: T) -> String {
 
 pub fn tokens_per_s(rate: f64) -> String {
     format!("{} tok/s", digits(rate, 0))
-}
-
-/// `5.20 M/s`.
-pub fn per_s(rate: f64) -> String {
-    scaled(rate, &["/s", "k/s", "M/s", "G/s"], 0)
 }
 
 /// A fraction as a percentage with its leading digits, however small, and none that are zero: `62 %`, `97.5 %`, `0.41 %`, `0.0001 %`.
@@ -109,11 +104,6 @@ pub fn price(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-/// Floating point operations a second: `240 GFLOP/s`.
-pub fn flops_per_s(rate: f64) -> String {
-    scaled(rate / 1e6, &["MFLOP/s", "GFLOP/s", "TFLOP/s"], 0)
-}
-
 /// A change with its sign, but for what rounds to nothing: `+1.7 %`, `+168 %`.
 pub fn change(change: f64) -> String {
     let decimals = usize::from(change.abs() < 0.9995);
@@ -124,11 +114,6 @@ pub fn change(change: f64) -> String {
 /// `12.3 times`.
 pub fn times(factor: f64) -> String {
     format!("{} times", digits(factor, 0))
-}
-
-/// A count of things that are many: `124 million`.
-pub fn large(count: f64) -> String {
-    if count < 1e6 { format!("{count:.0}") } else { scaled(count / 1e6, &["million", "billion"], 0) }
 }
 
 /// Three digits, and `more`.
