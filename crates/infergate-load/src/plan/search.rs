@@ -32,12 +32,8 @@ pub fn next_step(tried: &[(u32, bool)], most: u32) -> Step {
 
 /// More users than `met` that are worth a run.
 fn larger(met: u32, missed: Option<u32>, most: u32) -> Option<u32> {
-    match missed {
-        None if met >= most => None,
-        None => Some((2 * met).clamp(1, most)),
-        Some(missed) if missed > met + 1 && f64::from(missed - met) > 0.05 * f64::from(met) => {
-            Some(met + (missed - met) / 2)
-        }
-        Some(_) => None,
+    match missed.map(|missed| missed - met) {
+        None => (met < most).then(|| (2 * met).clamp(1, most)),
+        Some(gap) => (gap > 1 && 20 * gap > met).then_some(met + gap / 2),
     }
 }

@@ -80,12 +80,12 @@ fn most_users(judged: &[Judged<'_>], scenario: usize, limits: &str) -> String {
     let own = judged.iter().filter(|level| level.point.series.scenario == scenario);
     let judged: Vec<(u32, Option<bool>)> = own.filter_map(|level| Some((level.point.users()?, level.meets))).collect();
     let tried: Vec<(u32, bool)> = judged.iter().map(|(users, met)| (*users, *met == Some(true))).collect();
-    let most = tried.iter().map(|(users, _)| *users).max().unwrap_or_default();
-    let met = tried.iter().filter(|(_, met)| *met).map(|(users, _)| *users).max();
-    let missed = judged.iter().filter(|(_, met)| *met == Some(false)).map(|(users, _)| *users).min();
+    let ended = |wanted| judged.iter().filter(move |(_, met)| *met == Some(wanted)).map(|(users, _)| *users);
+    let (met, missed) = (ended(true).max(), ended(false).min());
     let beyond =
         missed.map_or_else(|| "; no more were shown to".to_owned(), |missed| format!("; a run of {missed} does not"));
-    match (next_step(&tried, most), met, missed) {
+    // More users than ran are no answer.
+    match (next_step(&tried, 0), met, missed) {
         (Step::Found(Some(found)), ..) => format!("most users that meet {limits}, shown in two runs: {found}{beyond}"),
         (_, Some(met), _) => format!("one run of {} meets {limits}{beyond}", many(met as usize, "user")),
         (_, None, Some(missed)) => format!("no number of users meets {limits}: a run of {missed} does not"),
