@@ -78,10 +78,10 @@ fn ensure_complete(parts: &[LoadReceipt]) -> Result<()> {
 
 /// Puts a level on a clock that started `offset_ns` earlier.
 fn later(level: &mut LevelRecord, offset_ns: u64) {
-    level.began_ns = level.began_ns.saturating_add(offset_ns);
+    level.began_ns += offset_ns;
     level.steady = level.steady.map(|window| window.later(offset_ns));
     for record in &mut level.requests {
-        *record = take(record).with_times(|ns| ns.saturating_add(offset_ns));
+        *record = take(record).with_times(|ns| ns + offset_ns);
     }
 }
 
@@ -129,7 +129,7 @@ fn merge_level(levels: &[&LevelRecord]) -> LevelRecord {
     let mut requests: Vec<RequestRecord> = levels.iter().flat_map(|level| level.requests.iter().cloned()).collect();
     requests.sort_by_key(|record| record.request);
     let began_ns = levels.iter().map(|level| level.began_ns).min().unwrap_or(0);
-    let ended_ns = levels.iter().map(|level| level.began_ns.saturating_add(level.wall_ns)).max().unwrap_or(0);
+    let ended_ns = levels.iter().map(|level| level.began_ns + level.wall_ns).max().unwrap_or(0);
     let cpu: Option<Vec<u64>> = levels.iter().map(|level| level.client_cpu_ns).collect();
     let mut merged = LevelRecord {
         scenario: first.scenario,
@@ -138,12 +138,12 @@ fn merge_level(levels: &[&LevelRecord]) -> LevelRecord {
         stop: levels.iter().map(|level| level.stop).reduce(whole_stop).unwrap_or(first.stop),
         warm_up_requests: match first.arrivals {
             Arrivals::Closed { .. } => first.warm_up_requests,
-            Arrivals::Open { .. } => levels.iter().map(|level| level.warm_up_requests).fold(0, u64::saturating_add),
+            Arrivals::Open { .. } => levels.iter().map(|level| level.warm_up_requests).sum(),
         },
         ramp_ns: first.ramp_ns,
         steady: common_window(levels),
         began_ns,
-        wall_ns: ended_ns.saturating_sub(began_ns),
+        wall_ns: ended_ns - began_ns,
         client_cpu_ns: cpu.and_then(|cpu| cpu.into_iter().max()),
         received: levels
             .iter()
@@ -168,9 +168,7 @@ fn worst(received: &ReceiveRecord) -> f64 {
 /// The rule that the shards' own rules are parts of.
 fn whole_stop(one: Stop, other: Stop) -> Stop {
     match (one, other) {
-        (Stop::Requests { count }, Stop::Requests { count: more }) => {
-            Stop::Requests { count: count.saturating_add(more) }
-        }
+        (Stop::Requests { count }, Stop::Requests { count: more }) => Stop::Requests { count: count + more },
         (Stop::Duration { ns }, Stop::Duration { ns: other_ns }) => Stop::Duration { ns: ns.min(other_ns) },
         (one, _) => one,
     }

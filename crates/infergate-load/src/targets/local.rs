@@ -93,7 +93,7 @@ impl Target for LocalTarget<'_> {
         }
         let wall_ns = level.records.iter().map(|record| record.ended_ns).max().unwrap_or(0);
         let record = |record: RequestRecord| {
-            let record = record.with_times(|ns| ns.saturating_add(began_ns));
+            let record = record.with_times(|ns| ns + began_ns);
             RequestRecord { scenario: plan.scenario, ..record }
         };
         let requests: Vec<RequestRecord> = level.records.into_iter().map(record).collect();
