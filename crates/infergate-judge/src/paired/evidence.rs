@@ -1,36 +1,38 @@
 //! Evidence that grows block by block and may be looked at after each of them.
 //!
 //! A bet against "the location is no higher than s" starts with a wealth of 1. Each block multiplies it by
-//! 1 + 0.9 tanh(a (d - s)). Where d is symmetric, given the blocks before, about a point at or below s, no factor is above 1
-//! in expectation: tanh is odd and rises, so its values at two points that mirror each other about that point never add up to
-//! more than zero. Then the wealth ever reaches w with a probability of at most 1 / w, however often one looks (Ville 1939).
-//! This holds whatever a is, as long as it was fixed before its own block; a = limit / std^2 makes the wealth grow fastest
-//! when the change is as large as the limit and blocks are normal (1 + tanh is then the likelihood ratio against the mirror
-//! image). The std is at first the expected one, and more and more what the blocks so far vary by: a pilot in a noisy second
-//! can expect far too much, and costs a few blocks instead of the verdict.
+//! 1 + 0.9 tanh(a (d - s)). If d is symmetric, given the blocks before, about a point at or below s, no factor is above 1 in
+//! expectation: tanh is odd and rises, so its values at two points that mirror each other about that point never add up to more
+//! than zero. Then the wealth ever reaches w with a probability of at most 1 / w, however many looks there are (Ville 1939).
+//!
+//! This holds for any a that was fixed before its own block. With a = limit / std^2 the wealth grows fastest if the change is as
+//! large as the limit and blocks are normal (1 + tanh is then the likelihood ratio against the mirror image). The std starts as
+//! the expected one and moves towards that of the blocks so far: a pilot in a noisy second expects far too much, which then costs
+//! a few blocks and not the verdict.
 
 use infergate_core::stats::{finite, robust_std};
 use infergate_receipts::Interval;
 
-/// The chance that a suite of unchanged cases shows any of them slower: 1 %, over all looks together.
+/// The chance that a suite of unchanged cases shows any of them slower, over all looks together.
 pub const SUITE_LEVEL: f64 = 0.01;
 
-/// The chance that a case at its limit is called within it, over all looks together. An interval's two ends each have it.
+/// The chance that a case exactly at its limit passes as within it, over all looks together. Each end of an interval has this
+/// level, too.
 pub const PASS_LEVEL: f64 = 0.025;
 
-/// The share of the wealth that a block can win or lose. Below 1, so that one wild block does not end the bet.
+/// The fraction of the wealth that a block can win or lose. Below 1, so that one wild block does not end the bet.
 const STAKE: f64 = 0.9;
 
-/// The noise of a block where nothing is known before the first one.
+/// The standard deviation of a block (ln) if nothing is known before the first one.
 const USUAL_STD: f64 = 0.01;
 
-/// Halvings of an interval: to a billionth of where it began.
+/// Halvings of the range that holds an interval's end: to a trillionth of its width.
 const HALVINGS: usize = 40;
 
-/// From so many blocks on they say what blocks vary by.
+/// The number of blocks from which on their own standard deviation is used.
 const BLOCKS_FOR_STD: usize = 3;
 
-/// The expected deviation counts as much as so many blocks.
+/// The weight of the expected deviation, in blocks.
 const EXPECTED_BLOCKS: f64 = 3.0;
 
 /// How a block's difference moves the wealth.
@@ -42,28 +44,28 @@ pub struct Bet {
 }
 
 impl Bet {
-    /// For changes about as large as `limit`, on blocks that are expected to vary by `expected_std`; what is no deviation
-    /// counts as unknown.
+    /// For changes about as large as `limit`, on blocks that are expected to vary by `expected_std`. A negative or infinite
+    /// deviation counts as unknown.
     pub fn new(limit: f64, expected_std: Option<f64>) -> Self {
         let std = expected_std.filter(|std| std.is_finite() && *std >= 0.0).unwrap_or(USUAL_STD);
-        // Blocks without any noise still leave a scale that can be computed with.
+        // Without any noise the scale would be infinite.
         Self { limit, expected_std: std.max(limit / 10.0), most_scale: f64::MAX }
     }
 
-    /// The same with an a of at most 1 / limit. For changes that hit some blocks hard and others not at all: quiet blocks in
+    /// The same with an a of at most 1 / limit, for changes that hit some blocks hard and others not at all. Quiet blocks in
     /// between then cost little of what the others won.
     #[must_use]
     pub fn with_capped_scale(self) -> Self {
         Self { most_scale: 1.0 / self.limit, ..self }
     }
 
-    /// The a of the block that follows `before`: by the geometric mean of the expected deviation, with the weight of
-    /// 3 blocks, and that of `before` (1.4826 MAD, which one wild block does not move), with the weight of theirs.
+    /// The a of the block after `before`. Its deviation is the geometric mean of the expected one, with the weight of 3 blocks,
+    /// and that of `before` (1.4826 MAD, which one wild block does not move), with the weight of its blocks.
     pub fn scale(self, before: &[f64]) -> f64 {
         self.scale_by(robust_std(before), before.len())
     }
 
-    /// The same, given what `blocks` blocks before varied by.
+    /// The same, if the `blocks` blocks before varied by `seen`.
     pub fn scale_by(self, seen: Option<f64>, blocks: usize) -> f64 {
         let std = seen.filter(|_| blocks >= BLOCKS_FOR_STD).map_or(self.expected_std, |seen| {
             let (seen, blocks) = (seen.max(self.limit / 10.0), blocks as f64);
@@ -72,17 +74,17 @@ impl Bet {
         (self.limit / std.powi(2)).min(self.most_scale)
     }
 
-    /// The factor of the wealth for a block that lay `above` what the bet is against. A difference that is no number ends the bet: it
-    /// shows nothing any more.
+    /// The factor of the wealth for a block that lies `above` the value that the bet is against. A difference that is not finite
+    /// ends the bet: it shows nothing from then on.
     pub fn factor(scale: f64, above: f64) -> f64 {
         if above.is_finite() { 1.0 + STAKE * (scale * above).tanh() } else { 0.0 }
     }
 
-    /// The lower end of the values that the blocks so far leave possible: below it, they give at least `evidence`. `None`
-    /// without values, when one is not finite, or while no blocks of that number could give so much.
+    /// The lower end of the values that the blocks do not exclude: against any value below it they give at least `evidence`.
+    /// `None` without blocks, if one is not finite, or if so few blocks cannot give that evidence.
     ///
-    /// It rests on all blocks alike. An earlier look may have left fewer values possible, by blocks that later ones spoke
-    /// against: an end from there beside an estimate from here would not go together.
+    /// It rests on all blocks alike. An earlier look may have excluded more values, but its end would not fit an estimate from
+    /// all blocks.
     pub fn lower_bound(self, differences: &[f64], evidence: f64) -> Option<f64> {
         let differences = finite(differences)?;
         if differences.len() < fewest_blocks(evidence) {
@@ -95,7 +97,7 @@ impl Bet {
         };
         let (smallest, largest) =
             differences.iter().fold((f64::MAX, f64::MIN), |(low, high), d| (low.min(*d), high.max(*d)));
-        // So far below all of them each factor is the largest there is; above all of them none is above 1.
+        // This far below all of them each factor is the largest possible; above all of them none is above 1.
         let least_scale = scales.iter().copied().fold(f64::MAX, f64::min);
         let (mut low, mut high) = (smallest - 20.0 / least_scale, largest);
         for _ in 0..HALVINGS {
@@ -126,14 +128,13 @@ pub fn fewest_blocks(evidence: f64) -> usize {
     (evidence.ln() / (1.0 + STAKE).ln()).ceil().max(0.0) as usize
 }
 
-/// What each test's evidence is worth in a suite whose tests and `weights` were fixed before the first block: the smallest
-/// weighted mean over all groups of tests that hold it. Whatever tests have nothing to find, their mean reaches w with a
-/// probability of at most 1 / w, so that reporting every test with at least w errs in at most 1 / w of suites (Vovk and
-/// Wang 2021: closed testing with means; weights as there).
+/// Adjusted e-values by closed testing with weighted means; weights must be fixed in advance. A test gets the smallest weighted
+/// mean over all groups of tests that hold it. A group without a change has a mean that reaches w with a probability of at most
+/// 1 / w, so reporting every test with at least w errs in at most 1 / w of suites (Vovk and Wang 2021).
 pub fn adjusted_evidence(evidence: &[f64], weights: &[f64]) -> Vec<f64> {
     let mut ascending: Vec<usize> = (0..evidence.len()).collect();
     ascending.sort_by(|a, b| evidence[*a].total_cmp(&evidence[*b]));
-    // Of the so many smallest: their weighted sum, and their weight.
+    // For each number of smallest values: their weighted sum and their weight.
     let mut smallest = vec![(0.0, 0.0)];
     let (mut sum, mut weight) = (0.0, 0.0);
     for &at in &ascending {

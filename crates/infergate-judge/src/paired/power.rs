@@ -1,35 +1,36 @@
-//! How small a slowdown a run can call, given its noise: the rules themselves, simulated on normal blocks.
+//! The smallest slowdown that a run can detect, given its noise: the rules themselves, simulated on drawn blocks.
 
 use super::sequential::regresses_among;
 use super::series::{MAX_BLOCKS, Series};
 use infergate_core::stats::{median, normal, robust_std, sample_std};
 
-/// A run can show a slowdown that this share of runs calls regressed.
-const POWER_ASKED: f64 = 0.95;
+/// A slowdown is detectable if this share of simulated runs regresses.
+const POWER: f64 = 0.95;
 
-/// Simulated runs. The share called has a standard error of 1 % where it matters.
+/// The number of simulated runs. The share that regresses has a standard error of 1 % near `POWER`.
 const RUNS: usize = 500;
 
-/// No slowdown beyond a doubling is looked for.
+/// The largest slowdown that is tried, as a ratio.
 const LARGEST: f64 = 2.0;
 
-/// A slowdown beyond the limit by so many deviations shows in most runs.
+/// The excess over the limit, in deviations of blocks, that shows in most runs.
 const NEAR: f64 = 2.0;
 
-/// Blocks have a wild one among them where they vary by so many times as much as most of them do.
+/// The ratio of standard to robust deviation above which a few blocks are outliers.
 const WILD: f64 = 3.0;
 
-/// The same draws for every question, so that a larger slowdown never has the smaller share.
+/// The same draws for every slowdown, so that a larger one never has the smaller share.
 const SEED: u64 = 1;
 
-/// The smallest slowdown, as a ratio, that `POWER_ASKED` of runs call regressed by its median, in a suite of `cases` of which the others are
-/// unchanged. At most `blocks` blocks vary by `block_std` (of ln ratios, normal).  `None` when no slowdown up to a doubling is called: too few blocks, or too much noise.
+/// The smallest slowdown, as a ratio, that regresses by its median in `POWER` of runs, in a suite of `cases` of which the others
+/// are unchanged. At most `blocks` blocks vary by `block_std` (of ln ratios, normal). `None` if no slowdown up to a doubling
+/// does: too few blocks, or too much noise.
 pub fn smallest_slowdown(limit: f64, block_std: f64, blocks: usize, cases: usize) -> Option<f64> {
     smallest(limit, Blocks::Normal(block_std), blocks, cases)
 }
 
-/// The same, of a run whose blocks differed by `differences`. Where a few are wild, blocks are drawn from these themselves: one normal
-/// deviation for all would make the quiet ones as wild.
+/// The same, for a run whose blocks have these `differences`. If a few are outliers, blocks are drawn from the differences
+/// themselves: one normal deviation for all would make the quiet ones as wild.
 pub fn smallest_slowdown_of(limit: f64, differences: &[f64], blocks: usize, cases: usize) -> Option<f64> {
     let (std, middle) = (sample_std(differences)?, median(differences)?);
     let deviations: Vec<f64> = differences.iter().map(|difference| difference - middle).collect();
@@ -43,9 +44,9 @@ fn smallest(limit: f64, noise: Blocks, blocks: usize, cases: usize) -> Option<f6
     if !(block_std.is_finite() && block_std >= 0.0) {
         return None;
     }
-    // A verdict simulates each of its cases, hundreds perhaps: so counting ends at the first missed run too many.
+    // A verdict simulates each of its cases, perhaps hundreds, so counting ends at the first missed run too many.
     let runs = noise.runs(blocks);
-    let most_missed = ((1.0 - POWER_ASKED) * runs.len() as f64).floor() as usize;
+    let most_missed = ((1.0 - POWER) * runs.len() as f64).floor() as usize;
     let regresses_often = |ln: f64| {
         let missed = runs.iter().filter(|run| !regresses(run, ln, limit, block_std, cases));
         missed.take(most_missed + 1).count() <= most_missed
@@ -73,23 +74,23 @@ fn smallest(limit: f64, noise: Blocks, blocks: usize, cases: usize) -> Option<f6
     Some(high.exp())
 }
 
-/// Whether a case is called whose blocks lie off by so much, and which is slower by `slower` (ln).
+/// Whether a case slower by `slower` (ln) regresses, given one run's block deviations.
 fn regresses(run: &[f64], slower: f64, limit: f64, block_std: f64, cases: usize) -> bool {
     let differences = run.iter().map(|block| slower + block).collect();
     let quiet = || Series { limit, differences: vec![0.0; run.len()], ..Series::default() };
-    // The means are the suite's tests, too, and what they add is left out.
+    // The means are tests of the suite, too, and are simulated as unchanged.
     let tested = |series| Series { mean: Some(Box::new(quiet())), ..series };
     let slowed = tested(Series { limit, expected_std: Some(block_std), differences, ..Series::default() });
-    // Unchanged cases pass at the first look that can; what they have by then stays in the suite.
+    // Unchanged cases pass at the first look that can; their evidence by then stays in the suite.
     regresses_among(&slowed, &tested(quiet()), cases.saturating_sub(1))
 }
 
 /// What runs are drawn from.
 #[derive(Clone, Copy)]
 enum Blocks<'a> {
-    /// By their deviation.
+    /// Normal, with this deviation.
     Normal(f64),
-    /// Those that were seen, less their middle; and what most of them vary by.
+    /// The run's own, less their median; and their robust deviation.
     Own(&'a [f64], f64),
 }
 
@@ -100,7 +101,7 @@ impl Blocks<'_> {
         }
     }
 
-    /// By how much the blocks of each run lie off. Whole runs are drawn, so that fewer blocks see the beginning of the same runs.
+    /// The deviations of the blocks of each run. Whole runs are drawn, so that fewer blocks are the beginning of the same runs.
     fn runs(self, blocks: usize) -> Vec<Vec<f64>> {
         let seed = SEED + u64::from(matches!(self, Self::Own(..)));
         let mut random = fastrand::Rng::with_seed(seed);

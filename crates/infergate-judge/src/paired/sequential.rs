@@ -34,8 +34,8 @@ pub fn fewest_to_fail(cases: usize) -> usize {
 ///
 /// A case is measured until its median and its mean are both settled, or its median regressed.
 ///
-/// Other runs measure `elsewhere` further cases of the suite. They count as cases without evidence. So a case that is
-/// settled here is also settled when their blocks are added.
+/// Other runs measure `elsewhere` further cases of the suite. They count as cases without evidence, so a case that is settled
+/// here stays settled when their blocks are added.
 pub fn case_states(suite: &[Series], elsewhere: usize) -> Vec<CaseState> {
     let of_case = |case: CaseTests| {
         let mean = case.mean.as_ref().map(|mean| Box::new(mean.state()));
@@ -44,7 +44,7 @@ pub fn case_states(suite: &[Series], elsewhere: usize) -> Vec<CaseState> {
     replay(suite, elsewhere).into_iter().map(of_case).collect()
 }
 
-/// How each case ends, its median and its mean together; `None` while it is open. Faster than [`case_states`].
+/// The outcome of each case, from its median and its mean; `None` while it is open. Faster than [`case_states`].
 pub fn outcomes(suite: &[Series], elsewhere: usize) -> Vec<Option<Outcome>> {
     replay(suite, elsewhere).iter().map(|case| Some(case.settled()?.0)).collect()
 }
@@ -54,8 +54,8 @@ pub fn settled(suite: &[Series]) -> Vec<Option<(Outcome, usize)>> {
     replay(suite, 0).iter().map(CaseTests::settled).collect()
 }
 
-/// Whether `first` regresses in a suite with `others` further cases, each like `other`. It takes the time of two cases: those that are alike
-/// have the same evidence at each look, and the smallest mean over groups holds all of them or none.
+/// Whether `first` regresses in a suite with `others` further cases, each like `other`. Computes two cases only: identical cases
+/// share one evidence value.
 pub fn regresses_among(first: &Series, other: &Series, others: usize) -> bool {
     let (suite, copies) = ([first.clone(), other.clone()], [1.0, others as f64]);
     let with = if others == 0 { 1 } else { 2 };
@@ -71,12 +71,12 @@ fn replay(suite: &[Series], elsewhere: usize) -> Vec<CaseTests<'_>> {
     cases
 }
 
-/// Replays the looks only: a test that the last block leaves open stays open. Each case counts as many times as `copies` says.
+/// Replays the looks only: a test that the last block leaves open stays open. Each case counts `copies` times.
 fn replay_looks<'a>(suite: &'a [Series], copies: &[f64], elsewhere: usize) -> Vec<CaseTests<'a>> {
     let mut cases: Vec<CaseTests> =
         suite.iter().zip(copies).map(|(series, copies)| CaseTests::new(series, *copies)).collect();
     for blocks in 1..=MAX_BLOCKS {
-        // A run that was cut short ends before the look whose block it lacks; shards of a suite end at different ones.
+        // A run that was cut short lacks the blocks of later looks; shards of a suite end at different ones.
         let has_block = |at: &usize| suite[*at].differences.len() >= blocks;
         let open: Vec<usize> = (0..cases.len()).filter(|&at| cases[at].settled().is_none()).filter(has_block).collect();
         if open.is_empty() {

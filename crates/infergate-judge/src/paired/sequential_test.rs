@@ -1,33 +1,33 @@
-//! One test while the looks are replayed: of a case's median, or of its mean.
+//! One test, of a case's median or of its mean, while the looks are replayed.
 
 use super::evidence::{Bet, PASS_LEVEL, SUITE_LEVEL};
 use super::series::{CaseState, MAX_BLOCKS, Series};
 use infergate_core::stats::{finite, hodges_lehmann, robust_std};
 use infergate_receipts::{Outcome, Shown};
 
-/// After so many blocks their spread says whether the limit can be decided.
+/// The number of blocks from which on their spread tells whether the limit can be decided.
 const BLOCKS_FOR_NOISE: usize = 8;
 
-/// Blocks that vary by more than so many times the limit decide it in none of the blocks that a gate has.
+/// The deviation of blocks, in limits, above which the blocks of a gate do not decide the limit.
 const TOO_NOISY: f64 = 1.5;
 
-/// ln 1.1: from here on no code placement explains a mean over the placements. Of 70 changes that do no more work none moved it by more than
-/// 0.06 (docs/evidence/code-placement.md).
+/// The largest effect of code placement on a mean over the placements: ln 1.1. Of 70 changes that do no more work none moved it
+/// by more than 0.06 (docs/evidence/code-placement.md).
 const MAX_PLACEMENT_EFFECT: f64 = 0.0953;
 
-/// The chance that a placement at which head is not slower seems so at a look.
+/// The chance at a look that head seems slower at a placement where it is not.
 const PLACEMENT_LEVEL: f64 = 0.1;
 
 /// What is known after the blocks so far.
 #[derive(Debug)]
 pub struct Test<'a> {
-    /// The blocks that it looks at.
+    /// The blocks that it tests.
     pub series: &'a Series,
     /// The bets against "no slower" and "no faster".
     change: Bet,
     /// The bet against "at or above the limit".
     limit: Bet,
-    /// What it counts in the suite.
+    /// Its weight in the suite.
     pub weight: f64,
     /// Wealth of the bets against "no slower", "no faster" and "at or above the limit".
     pub wealth_slower: f64,
@@ -37,7 +37,7 @@ pub struct Test<'a> {
     slower: bool,
     faster: bool,
     within: bool,
-    /// The most that the evidence of "slower" and of "faster" was worth in the suite.
+    /// The largest adjusted evidence of "slower" and of "faster".
     most_slower: f64,
     most_faster: f64,
     /// How it ended. From then on it takes no block.
@@ -87,7 +87,7 @@ impl<'a> Test<'a> {
         self.within |= self.wealth_within >= 1.0 / PASS_LEVEL;
     }
 
-    /// Notes what its evidence of "slower" and of "faster" is worth in the suite at this look.
+    /// Notes its adjusted evidence of "slower" and of "faster" at this look.
     pub fn note_adjusted(&mut self, (slower, faster): (f64, f64)) {
         if self.settled.is_none() {
             self.most_slower = self.most_slower.max(slower);
@@ -97,8 +97,8 @@ impl<'a> Test<'a> {
         }
     }
 
-    /// The look after `blocks` blocks. `median` is given to the test of a mean: that of the same case's median. A mean ends with a median that
-    /// regressed, since the case has failed, and waits for no improvement, since the median shows it.
+    /// The look after `blocks` blocks. The test of a mean gets the `median` test of its case. If the median regressed, the mean
+    /// ends, since the case has failed. A mean waits for no improvement, since the median shows it.
     pub fn try_to_settle(&mut self, blocks: usize, median: Option<&Self>) {
         let (limit, is_mean, is_last) = (self.series.limit, median.is_some(), self.series.ends_with(blocks));
         let outcome = match self.estimate(blocks) {
@@ -119,7 +119,8 @@ impl<'a> Test<'a> {
         self.settle_as(outcome.or(has_failed.then_some(Outcome::Advisory)), blocks);
     }
 
-    /// Whether the mean rose beyond the median by as much as their limits differ. Code placement moves all samples, and both alike.
+    /// Whether the mean rose more than the median by at least the difference of their limits. Code placement moves all samples,
+    /// so mean and median alike.
     fn is_stall(&self, estimate: f64, median: &Series, blocks: usize) -> bool {
         let of_median = median.differences.get(..blocks).and_then(hodges_lehmann);
         of_median.is_some_and(|of_median| estimate - of_median >= self.series.limit - median.limit)
@@ -129,7 +130,7 @@ impl<'a> Test<'a> {
         match (self.settled, outcome) {
             (Some(_), _) => {}
             (None, Some(outcome)) => self.settled = Some(Settled { outcome, blocks, limit: self.series.limit }),
-            // One that looks improved goes on: more blocks may show it.
+            // A test that looks improved goes on, since more blocks may show it.
             (None, None) if is_too_noisy(self.series, blocks) && !self.looks_improved(blocks) => {
                 self.settle_by_widest(blocks)
             }
@@ -137,11 +138,10 @@ impl<'a> Test<'a> {
         }
     }
 
-    /// How a test ends that the last block did not settle. One whose time is used up stays open where not even the wider limit is
-    /// excluded.
+    /// Ends a test that the last block did not settle. If its time is used up, it stays open unless the wider limit is excluded.
     ///
-    /// Where a mean's interval is so wide that it shows neither "slower" nor "below the limit", the machine's own bursts are as large as a
-    /// stall would be: that is shown and decides nothing. An interval above zero is no such noise, since bursts hit both sides.
+    /// If a mean's interval is wide and not above zero, bursts of the machine are as large as a stall would be: that is shown and
+    /// decides nothing. An interval above zero is no such noise, since bursts hit both sides.
     pub fn close(&mut self, is_mean: bool) {
         let series = self.series;
         let blocks = series.differences.len().min(MAX_BLOCKS);
@@ -160,8 +160,8 @@ impl<'a> Test<'a> {
         self.settled = Some(Settled { outcome, blocks, limit: series.limit });
     }
 
-    /// Passes a test that its limit left open, where a slowdown by the wider limit is excluded. One that was below its limit and seemed
-    /// improved passes by its own limit.
+    /// Passes an open test if a slowdown by the wider limit is excluded. A test that is within its own limit and looked improved
+    /// passes by its own limit.
     fn settle_by_widest(&mut self, blocks: usize) {
         let series = self.series;
         if self.settled.is_some() || series.widest <= series.limit {
@@ -195,8 +195,8 @@ impl<'a> Test<'a> {
         shown.then(|| hodges_lehmann(self.series.differences.get(..blocks)?)).flatten()
     }
 
-    /// The interval after `blocks` blocks. It rests on all of them; what an earlier look had shown is held to, and so is the
-    /// estimate, so that nothing beside it says otherwise.
+    /// The interval after `blocks` blocks, from all of them. It agrees with what earlier looks have shown and includes the
+    /// estimate, so that no number of a row contradicts another.
     fn interval(&self, blocks: usize) -> Option<(f64, f64)> {
         let series = self.series;
         let (seen, evidence) = (series.differences.get(..blocks)?, 1.0 / PASS_LEVEL);
@@ -244,7 +244,7 @@ impl<'a> Test<'a> {
     }
 }
 
-/// Whether these blocks vary by so much that the limit is not decided within the blocks that a gate has.
+/// Whether these blocks vary too much to decide the limit within the blocks of a gate.
 fn is_too_noisy(series: &Series, blocks: usize) -> bool {
     let seen = series.differences.get(..blocks).filter(|seen| seen.len() >= BLOCKS_FOR_NOISE);
     seen.and_then(robust_std).is_some_and(|std| std > TOO_NOISY * series.limit)
@@ -256,17 +256,17 @@ fn differences_at_placements(series: &Series, blocks: usize) -> Vec<Vec<f64>> {
     series.placements.iter().map(seen).filter(|seen: &Vec<f64>| !seen.is_empty()).collect()
 }
 
-/// Whether head is shown to be slower at a placement, by what blocks saw there. It takes four of them.
+/// Whether head is shown to be slower at a placement, by its differences there. That takes at least four of them.
 fn is_slower(seen: &[f64]) -> bool {
     let mirrored: Vec<f64> = seen.iter().map(|d| -d).collect();
     median_at_most(&mirrored, PLACEMENT_LEVEL).is_some_and(|most| most < 0.0)
 }
 
-/// The upper bound of the median at this `level`, by order statistics; `None` where the values are too few for one.
+/// The upper bound of the median at this `level`, by order statistics; `None` for too few values.
 fn median_at_most(values: &[f64], level: f64) -> Option<f64> {
     let mut values = finite(values)?.to_vec();
     values.sort_by(f64::total_cmp);
-    // The chance that so few of the values lie above the median: a binomial tail.
+    // The chance that at most `few` of the values lie above the median: a binomial tail.
     let (count, mut chance, mut tail) = (values.len(), 0.5_f64.powi(i32::try_from(values.len()).ok()?), 0.0);
     let mut above = None;
     for few in 0..count {

@@ -1,4 +1,4 @@
-//! The blocks of a case as its test sees them: of its medians and, where that is a test of its own, of its means.
+//! The blocks of a case as its tests see them: of its medians and, for a second test, of its means.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use infergate_core::case::Case;
 use infergate_core::stats::{log_ratio, mean, median};
 use infergate_receipts::{BlockCase, BlockRecord, Outcome, PairedCase, Shown, blocks_of, log_ratios};
 
-/// No case is measured for longer.
+/// The most blocks of a case.
 pub const MAX_BLOCKS: usize = 40;
 
 /// The blocks of one case.
@@ -19,24 +19,24 @@ pub struct Series {
     pub widest: f64,
     /// Standard deviation of a block, as it was expected before the first one.
     pub expected_std: Option<f64>,
-    /// d of each block, in the order they were measured. It ends where the case was settled.
+    /// d of each block, in the order they were measured. It ends when the case is settled.
     pub differences: Vec<f64>,
     /// For each placement of what changed: the block's number, from 0, and d of its medians there. Empty where both sides were timed as
     /// they were linked.
     pub placements: Vec<Vec<(usize, f64)>>,
-    /// The time to measure in is used up: no block follows.
+    /// The time budget is used up: no block follows.
     pub is_last: bool,
-    /// The same blocks' means, where they are a second test of this case; that one has none of its own.
+    /// The means of the same blocks, for a second test of this case. That series has no `mean`.
     pub mean: Option<Box<Self>>,
 }
 
 impl Series {
-    /// Whether nothing follows the blocks that are there.
+    /// Whether no block follows these.
     pub(super) fn has_ended(&self) -> bool {
         self.is_last || self.differences.len() >= MAX_BLOCKS
     }
 
-    /// Whether nothing follows the first `blocks` of them.
+    /// Whether no block follows the first `blocks`.
     pub(super) fn ends_with(&self, blocks: usize) -> bool {
         self.has_ended() && blocks == self.differences.len().min(MAX_BLOCKS)
     }
@@ -51,33 +51,33 @@ pub struct CaseState {
     pub blocks: usize,
     /// ln of the ratio that decided it: the limit, or the wider one.
     pub limit: f64,
-    /// Where it is *layout*: the placements at which head is slower, and how many there are.
+    /// If it is *layout*: the placements at which head is slower, and how many there are.
     pub slower_at: Option<(usize, usize)>,
     /// Hodges-Lehmann estimate of ln(head / base); `None` without blocks.
     pub log_ratio: Option<f64>,
-    /// The ends of a 95 % interval that is valid wherever the looking stopped, and that includes the estimate and agrees with what was
-    /// shown; `None` of fewer than 6 blocks.
+    /// A 95 % interval of ln(head / base) that is valid at any look, includes the estimate and agrees with `shown`; `None` for
+    /// fewer than 6 blocks.
     pub log_interval: Option<(f64, f64)>,
     /// Whether head was shown to be slower or faster at the suite's level, at whatever limit.
     pub shown: Option<Shown>,
-    /// Adjusted p of "slower", valid wherever the looking stopped; of "faster" where that was shown. `None` without blocks.
+    /// Adjusted p of "slower", or of "faster" if that was shown; valid at any look. `None` without blocks.
     pub p_adjusted: Option<f64>,
-    /// The same of its means. They are *advisory* where the median failed before they were decided, or where they vary too much after the
-    /// last block.
+    /// The same for its means. They are *advisory* if the median failed before they were decided, or if they vary too much after
+    /// the last block.
     pub mean: Option<Box<Self>>,
 }
 
 /// One value for each pair of processes of a block; `None` if a time is missing, 0 or not finite.
 type PairDifferences = fn(&BlockCase) -> Option<Vec<f64>>;
 
-/// The series of a case in these blocks; `is_last` where its time is used up.
+/// The series of a case in these blocks; `is_last` if its time is used up.
 fn series_of(case: &PairedCase, blocks: &[&BlockCase], is_last: bool) -> Series {
     let placements = at_placements(blocks);
     let series = |threshold: f64, expected_std, of_pairs: PairDifferences| {
         let limit = threshold.ln();
         Series {
             limit,
-            // Where the median may be further off, so may the mean.
+            // A mean's wider limit lies as far above its limit as the median's.
             widest: limit + (case.widest / case.threshold).ln().max(0.0),
             expected_std,
             differences: blocks.iter().filter_map(|block| mean(&of_pairs(block)?)).collect(),
@@ -100,7 +100,7 @@ pub(super) fn means(block: &BlockCase) -> Option<Vec<f64>> {
     block.means_of_each_pair()?.iter().map(|means| log_ratio(means.base_ns, means.head_ns)).collect()
 }
 
-/// The differences at each placement, of blocks that visit several. Where each block visits one, drawn, its placement is noise of the block.
+/// d at each placement, from blocks that visit several. If each block visits one, drawn, the placement is noise of the block.
 fn at_placements(blocks: &[&BlockCase]) -> Vec<Vec<(usize, f64)>> {
     let mut found: BTreeMap<usize, Vec<(usize, f64)>> = BTreeMap::new();
     for (at, block) in blocks.iter().enumerate().filter(|(_, block)| block.placements.len() > 1) {
@@ -114,13 +114,13 @@ fn at_placements(blocks: &[&BlockCase]) -> Vec<Vec<(usize, f64)>> {
 /// d of one block: the median of ln(head / base) over pairs of samples, averaged over its pairs of processes. `None` if a time is
 /// missing, 0 or not finite.
 ///
-/// Bursts hit single iterations, and both sides of a pair alike only in part: over the same blocks it varied by 1.9 % on decode
-/// and 1.5 % on prefill, the ratio of medians by 2.6 and 2.2, of means by 3.7 and 2.3, of minima by 3.5 and 2.3.
+/// Bursts hit single iterations, and both sides of a pair alike only in part. Over the same blocks d varied by 1.9 % on decode
+/// and 1.5 % on prefill, the ratio of medians by 2.6 and 2.2 %, of means by 3.7 and 2.3 %, of minima by 3.5 and 2.3 %.
 pub fn block_difference(block: &BlockCase) -> Option<f64> {
     mean(&medians(block)?)
 }
 
-/// The blocks of each timed case of `cases`, in suite order; `is_last` where the time to measure in is used up.
+/// The blocks of each timed case of `cases`, in suite order; `is_last` if the time budget is used up.
 pub fn series(cases: &[PairedCase], blocks: &[BlockRecord], is_last: bool) -> Vec<(Case, Series)> {
     let of_case =
         |case: &PairedCase| (case.id, series_of(case, &blocks_of(blocks, case.id).collect::<Vec<_>>(), is_last));
