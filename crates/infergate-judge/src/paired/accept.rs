@@ -1,4 +1,5 @@
-//! What head declares as intended. It holds for one comparison, up to the size that it names, until base has the same table.
+//! Changes that head declares as intended. A declaration holds for one comparison, up to the size that it names, until base has
+//! the same table.
 
 use crate::Policy;
 use infergate_core::case::Case;
@@ -6,7 +7,7 @@ use infergate_receipts::{
     Accept, Evidence, NoEffect, Note, Outcome, PairedCase, PairedReceipt, Reason, Statistic, UpTo, VerdictRow,
 };
 
-/// Lets pass what head declares and no more of it; gives what is to be said of tables without an effect.
+/// Accepts the changes that head declares, up to their size. Returns notes for entries without effect.
 pub(super) fn apply(rows: &mut [VerdictRow], receipt: &PairedReceipt, policy: &Policy) -> Vec<Note> {
     let Some(terms) = &receipt.terms else { return Vec::new() };
     let in_effect: Vec<&Accept> = terms.in_effect(&policy.accepted_before).collect();
@@ -17,7 +18,7 @@ pub(super) fn apply(rows: &mut [VerdictRow], receipt: &PairedReceipt, policy: &P
         let named = rows.iter_mut().filter(|row| accept.names(&row.subject, &row.evidence));
         let mut effects: Vec<AcceptEffect> = Vec::new();
         for row in named {
-            // The median stands before its mean.
+            // A case's median comes before its mean.
             let median_accepted = effects.contains(&AcceptEffect::Accepted);
             effects.push(if median_accepted {
                 mean_of_accepted_median(row, accept, receipt)
@@ -34,13 +35,13 @@ pub(super) fn apply(rows: &mut [VerdictRow], receipt: &PairedReceipt, policy: &P
     notes
 }
 
-/// What became of a row that a table names.
+/// What a table did to a row that it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AcceptEffect {
     Accepted,
-    /// It fails all the same.
+    /// The row still fails.
     Failed,
-    /// It did not fail.
+    /// The row did not fail.
     Unneeded,
 }
 
@@ -53,15 +54,15 @@ fn effect_on(row: &mut VerdictRow, accept: &Accept, receipt: &PairedReceipt) -> 
         (row.outcome, row.remedy) = (Outcome::Accepted, None);
         return AcceptEffect::Accepted;
     }
-    // What broke or was cut short is no larger change.
+    // Only a regression can be a larger change: other rows broke or were cut short.
     if matches!(row.outcome, Outcome::Regressed | Outcome::CounterRegressed) {
         row.reasons.push(Reason::BeyondAccepted { up_to: accept.up_to });
     }
     AcceptEffect::Failed
 }
 
-/// The mean of a case whose median is accepted. Whether or not it was judged, as it is not if the median failed first: it may be larger
-/// than what is accepted by no more than a mean's own limit, so that a stall does not pass.
+/// The mean of a case whose median is accepted. It may exceed the accepted change by a mean's own limit at most, so that a stall
+/// does not pass. This also holds if it was not judged because the median failed first.
 fn mean_of_accepted_median(row: &mut VerdictRow, accept: &Accept, receipt: &PairedReceipt) -> AcceptEffect {
     let is_mean = row.time().is_some_and(|time| time.statistic == Statistic::Mean);
     let has_failed = is_mean && row.outcome == Outcome::Regressed;
@@ -89,13 +90,13 @@ fn is_within(row: &VerdictRow, accept: &Accept, receipt: &PairedReceipt) -> bool
     let is_small = accept.covers(&row.evidence);
     match (row.outcome, &row.evidence) {
         (Outcome::Regressed, Evidence::Time(_)) | (Outcome::CounterRegressed, Evidence::Counter(_)) => is_small,
-        // What is open lies within what is accepted, wherever in its interval it is.
+        // An undecided time is accepted if its whole interval is.
         (Outcome::Inconclusive | Outcome::Unstable, Evidence::Time(time)) => {
             let mut worst = time.clone();
             worst.ratio = time.interval.map(|interval| interval.high);
             is_small && accept.covers(&Evidence::Time(worst))
         }
-        // A case whose time was not taken could be slower in silence.
+        // An untimed case could be slower unseen.
         (Outcome::OutputChanged, Evidence::Output(_)) => {
             let is_own = |id: Case| row.subject == id.into();
             let is_timed = |case: &PairedCase| is_own(case.id) && (case.timed || receipt.is_same_code_of(case.id));

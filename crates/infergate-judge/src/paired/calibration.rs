@@ -1,4 +1,4 @@
-//! What a calibration says of the gate: how often it is wrong, and how small a slowdown it finds.
+//! What a calibration shows of the gate: its false-failure rate, and the smallest slowdown that it detects.
 
 use infergate_core::case::Case;
 use infergate_core::engine::EngineInfo;
@@ -14,10 +14,11 @@ use infergate_receipts::{
     SUMMARY_SCHEMA, Share, Summary, blocks_of,
 };
 
-/// Blocks that vary by more than so many times those of the calibration are other conditions.
+/// The deviation of blocks, as a multiple of the calibration's, above which conditions differ.
 const TIMES_AS_NOISY: f64 = 2.0;
 
-/// The smallest slowdown of each timed case that a gate here reports, as a ratio, by the limit `threshold`. `None` where no slowdown up to a doubling is reported.
+/// The smallest slowdown of each timed case that a gate here detects with the limit `threshold`, as a ratio. `None` if it detects
+/// no slowdown up to a doubling.
 pub fn smallest_detectable(calibration: &Calibration, threshold: f64) -> Vec<Option<f64>> {
     let noise = block_noise(calibration);
     let smallest = |case: &Noise| smallest_slowdown(threshold.ln(), case.std?, MAX_BLOCKS, noise.len());
@@ -41,7 +42,7 @@ pub fn block_noise(calibration: &Calibration) -> Vec<Noise> {
     timed.map(|case| noise(calibration, case.id)).collect()
 }
 
-/// Gates between two builds that do the same, or else of one file or copies of it, in the order they were measured.
+/// The gates between two equivalent builds, or else of one file or copies of it, in the order they were measured.
 fn gates(calibration: &Calibration, are_separate: bool) -> impl Iterator<Item = &CalibrationGate> {
     calibration.gates.iter().filter(move |gate| gate.is_separate() == are_separate)
 }
@@ -51,7 +52,7 @@ fn seconds(block: &BlockCase) -> f64 {
     block.base_ns.iter().chain(&block.head_ns).map(|ns| *ns as f64).sum::<f64>() / 1e9
 }
 
-/// How a live gate of `cases` ended: the outcome of each case.
+/// The outcome of each of `cases` in a live gate.
 fn ended(cases: &[PairedCase], gate: &CalibrationGate) -> Vec<Option<Outcome>> {
     let suite: Vec<Series> = series(cases, &gate.blocks, false).into_iter().map(|(_, s)| s).collect();
     outcomes(&suite, 0)
@@ -82,7 +83,7 @@ fn live(calibration: &Calibration, are_separate: bool) -> LiveGates {
     }
 }
 
-/// Whether a gate says something: a case of it regressed, or all are settled.
+/// Whether a gate is decided: a case of it regressed, or all are settled.
 fn all_settled(gate: &[Option<Outcome>]) -> bool {
     any_regressed(gate) || gate.iter().all(Option::is_some)
 }
@@ -95,7 +96,7 @@ fn all_pass(gate: &[Option<Outcome>]) -> bool {
     gate.iter().all(|outcome| outcome.is_some_and(|outcome| outcome.exit_code() == 0))
 }
 
-/// Squared deviations from the gate's own mean, pooled: a gate of n blocks has n - 1 of them.
+/// Pools squared deviations from each gate's own mean: n blocks have n - 1 degrees of freedom.
 fn noise(calibration: &Calibration, case: Case) -> Noise {
     let of = |of_block: fn(&BlockCase) -> Option<f64>| -> Vec<Vec<f64>> {
         let blocks = |gate: &CalibrationGate| blocks_of(&gate.blocks, case).filter_map(of_block).collect::<Vec<f64>>();
@@ -106,8 +107,8 @@ fn noise(calibration: &Calibration, case: Case) -> Noise {
     Noise { case, blocks, std: pooled_std(&gates), mean_std: pooled_std(&of(block_mean_difference)) }
 }
 
-/// How often gates between two builds that do the same were wrong here, judged by the limits of `receipt`: the question that a change asks,
-/// which gates of one file against itself do not answer.
+/// How often gates between two equivalent builds failed here, judged by the limits of `receipt`. Gates of one file against itself
+/// are skipped, since a change is another build.
 pub fn false_failure_rate(calibration: Option<&Calibration>, receipt: &PairedReceipt) -> Note {
     let unknown = |why: &str| Note::OwnErrorsUnknown { why: why.to_owned() };
     let Some(calibration) = calibration else {
@@ -129,7 +130,7 @@ pub fn false_failure_rate(calibration: Option<&Calibration>, receipt: &PairedRec
     }
 }
 
-/// Why a calibration says nothing of a run: it is of other threads, say; `None` where both are of the same.
+/// Why a calibration does not apply to a run, for example another thread count; `None` if it does.
 pub fn of_another_setup(calibration: &Calibration, receipt: &PairedReceipt) -> Option<String> {
     let threads = |count: usize| if count == 1 { "1 thread".to_owned() } else { format!("{count} threads") };
     let of = |class: &str, count: usize, engine: &EngineInfo| {

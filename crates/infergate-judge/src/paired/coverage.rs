@@ -1,8 +1,8 @@
-//! Says beside a time how much of the changed code its case runs.
+//! Adds to a time's row how much changed code its case runs.
 
 use infergate_receipts::{CodeRuns, Outcome, PairedReceipt, Reason, VerdictRow};
 
-/// The row, with the changed functions that its case runs as a reason where its time differs or is not decided.
+/// The row, with the changed functions that its case runs as a reason, if its time differs or is not decided.
 pub fn add_coverage_reason(receipt: &PairedReceipt, row: VerdictRow) -> VerdictRow {
     let differs = matches!(row.outcome, Outcome::Regressed | Outcome::Improved) || row.outcome.is_undecided();
     let runs = receipt.code.as_ref().zip(row.subject.case()).filter(|_| differs && row.time().is_some());

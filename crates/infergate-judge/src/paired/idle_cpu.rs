@@ -1,6 +1,6 @@
 //! Whether a side computes while the other one has its turn.
 //!
-//! One that does slows both alike where they share cores, memory or a power limit: their ratio says little of it, and may even improve.
+//! Such a side slows both if they share cores, memory or a power limit: their ratio hardly shows it, and may even improve.
 
 use super::sequential::fewest_to_pass;
 use infergate_core::case::Phase;
@@ -8,11 +8,11 @@ use infergate_core::engine::Pacing;
 use infergate_core::stats::median;
 use infergate_receipts::{BlockRecord, Idle, Note, PairedCase, PairedReceipt, SideRecord};
 
-/// Cores that a side may use between its calls: threads that wait a moment before they sleep, memory that is given back.
+/// The most cores that a side may use between its calls: for threads that wait a moment before they sleep, and to free memory.
 const MOST_CORES: f64 = 0.1;
 
-/// The invariant that head breaks: its engine computes more than base's between its calls, in every block. Benches are exempt, since one may
-/// have threads of its own and cannot declare them.
+/// The invariant that head breaks if its engine computes more than base's between its calls, in every block. Streaming engines
+/// are exempt, and benches, which may have threads and cannot declare them.
 pub fn head_computes_between(receipt: &PairedReceipt) -> Option<String> {
     let is_streaming = |side: &SideRecord| side.engine.pacing == Pacing::Streaming;
     let is_bench = |case: &PairedCase| case.id.phase() == Phase::Bench;
@@ -26,7 +26,7 @@ pub fn head_computes_between(receipt: &PairedReceipt) -> Option<String> {
     ))
 }
 
-/// A note where a side computes between its calls in every block without breaking an invariant, as a streaming engine does.
+/// A note if a side computes between its calls in every block without breaking an invariant, as a streaming engine does.
 pub fn computes_between(receipt: &PairedReceipt) -> Option<Note> {
     let (base, head) = idle_percent_if_all(&receipt.blocks, |base, head| base.max(head) > MOST_CORES)?;
     Some(Note::from(format!(
@@ -34,8 +34,8 @@ pub fn computes_between(receipt: &PairedReceipt) -> Option<Note> {
     )))
 }
 
-/// What base and head use between their calls in the middle block, in % of a core, where `is_so` of the cores in each block. `None` where
-/// that is not known of all, or there are fewer blocks than any verdict takes.
+/// The median use of base and of head between their calls, in % of a core, if `is_so` for the cores of each block. `None` if it
+/// is not, if the use in a block is unknown, or for fewer blocks than any verdict takes.
 fn idle_percent_if_all(blocks: &[BlockRecord], is_so: impl Fn(f64, f64) -> bool) -> Option<(f64, f64)> {
     let cores = |idle: Option<Idle>| idle?.cores();
     let both = |block: &BlockRecord| cores(block.base_idle).zip(cores(block.head_idle));

@@ -1,4 +1,4 @@
-//! The limits of a paired run: what was asked for, or what a case's noise allows. Whoever judges a receipt again, as the comment on
+//! The limits of a paired run: as they were set, or what a case's noise allows. Whoever judges a receipt again, as the comment on
 //! a pull request does, sets them anew.
 
 use anyhow::Result;
@@ -7,10 +7,10 @@ use super::mean::mean_test;
 use infergate_core::case::{Phase, select};
 use infergate_receipts::{Metric, Note, PairedCase, PairedReceipt, to_json};
 
-/// The ratio from which on a slowdown fails, where nothing else was asked for.
+/// The ratio from which on a slowdown fails, unless another one was set.
 pub const THRESHOLD: f64 = 1.02;
 
-/// What has to be excluded of a case that cannot be decided at its limit: of benches, and of engines.
+/// The slowdown to exclude, as a ratio, if noise leaves the limit undecided: benches, engines.
 const WIDEST_OF_BENCHES: f64 = 1.10;
 const WIDEST: f64 = 1.05;
 
@@ -24,7 +24,7 @@ pub struct Limits {
     pub threshold: f64,
     /// Of the mean; `None`: by its noise.
     pub mean_threshold: Option<f64>,
-    /// What has to be excluded of a median that noise leaves undecided.
+    /// The slowdown to exclude if noise leaves the median undecided; `None`: the usual one.
     pub widest: Option<f64>,
     /// Under load, of the system time per token.
     pub throughput: f64,
@@ -39,7 +39,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// That of a number under load.
+    /// The limit of a metric under load.
     pub fn under_load(&self, metric: Metric) -> f64 {
         match metric {
             Metric::SystemToken => self.throughput,
@@ -62,11 +62,11 @@ impl Limits {
             case.widest = case.threshold;
             return;
         }
-        // A receipt without the second test had none to fail.
+        // A receipt without a test of means gets one, for unknown noise.
         self.set_limits_by_noise(case, case.expected_std, case.mean.and_then(|mean| mean.expected_std));
     }
 
-    /// Notes the noise to expect of the medians and of the means of a case, which is not one under load, and sets its limits by it.
+    /// Sets the limits of a case that is not under load by the expected deviations of its medians and of its means.
     pub fn set_limits_by_noise(&self, case: &mut PairedCase, std: Option<f64>, mean_std: Option<f64>) {
         let usual = if case.id.phase() == Phase::Bench { WIDEST_OF_BENCHES } else { WIDEST };
         case.expected_std = std;
@@ -76,7 +76,7 @@ impl Limits {
     }
 }
 
-/// The patterns of the settings' `cases` that name none of the receipt's.
+/// A note of the patterns in the settings' `cases` that name no case of the receipt.
 pub fn missing_cases(receipt: &PairedReceipt, cases: &[String]) -> Option<Note> {
     let known: Vec<_> = receipt.cases.iter().map(|case| case.id).collect();
     let is_there = |pattern: &str| {
@@ -87,8 +87,8 @@ pub fn missing_cases(receipt: &PairedReceipt, cases: &[String]) -> Option<Note> 
     (!absent.is_empty()).then(|| Note::from(text()))
 }
 
-/// The receipt as it can be uploaded: where its JSON is longer than `most_bytes`, blocks keep their medians and no samples. It is judged
-/// as before, but for targets on single tokens.
+/// The receipt for an upload: if its JSON is longer than `most_bytes`, blocks keep their medians and no samples. The verdict
+/// stays the same, except for targets on single tokens.
 pub fn fit_to_upload(mut receipt: PairedReceipt, most_bytes: usize) -> Result<PairedReceipt> {
     if to_json(&receipt)?.len() > most_bytes {
         for block in

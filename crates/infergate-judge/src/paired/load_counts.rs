@@ -1,13 +1,14 @@
 //! Counts under load: failed requests, starved requests, answers that differ from those to single requests, and the length of answers.
 //!
-//! Both servers are started anew for each block, and within one a full or broken server fails many at once: a block is one event. Of
-//! two equal servers each block in which one side alone is worse is a coin's toss, whatever fails how often. So a [bet](COIN_STAKE) that it
-//! is head pays what is fair for a coin, and head is called where the bet has grown to 1 / the level, which it does for equal servers
-//! with a chance of the level, however often this is asked. It is also called where both had some and head had more than chance
-//! explains, with each block as one batch ([`is_more_frequent`]): each look asks again at the same level, but what is asked is that two
-//! intervals lie apart, which is rarer than the level by far. What is less is advisory.
+//! Both servers are started anew for each block, and a full or broken server fails many requests at once: a block is one event.
+//! Under equal servers, a block in which one side alone is worse is a fair coin toss. The rule [bets](COIN_STAKE) on head; head
+//! is regressed once the bet is worth 1 / level, which equal servers reach at any look with a chance of at most the level.
 //!
-//! Servers that run already are not started anew: all blocks of one pair of them are one batch, and one toss.
+//! Head is also regressed if its rate is higher than chance explains, with each block as one batch ([`is_more_frequent`]). Each
+//! look repeats that test at the level; it errs far less often, since its two intervals must lie apart. Smaller differences are
+//! advisory.
+//!
+//! Servers that run already are not started anew: all blocks of a pair of them are one batch, and one toss.
 
 use infergate_core::load::Arrivals;
 use infergate_core::stats::is_more_frequent;
@@ -20,14 +21,14 @@ use super::evidence::SUITE_LEVEL;
 use super::sequential::outcomes;
 use super::series::{MAX_BLOCKS, Series, series};
 
-/// The share of what a bet is worth that is put on the next block in which one side alone is worse: nine of head in a row make 426 of
-/// 1, enough for one scenario, and one of base costs five of these.
+/// The fraction of a bet's worth that is put on the next block in which one side alone is worse. Nine blocks in a row against
+/// head multiply the bet by 426; one against base costs about five of them.
 const COIN_STAKE: f64 = 0.96;
 
-/// Answers of a block to the same prompts are of another length where their text differs by more than this.
+/// The |ln ratio| above which the texts of a block's answers to the same prompts differ in length.
 const OTHER_LENGTH: f64 = 0.03;
 
-/// Something that is counted in windows.
+/// A number that is counted in windows.
 #[derive(Clone, Copy)]
 struct CountKind {
     name: &'static str,
@@ -43,7 +44,7 @@ const COUNTS: [CountKind; 4] = [
     CountKind { name: "answer_bytes", count: |window| (window.answers.compared_bytes, window.answers.compared) },
 ];
 
-/// Two rows for each level, and two where its answers were compared.
+/// Two rows for each level, and two more if its answers were compared.
 pub(super) fn rows(receipt: &PairedReceipt) -> Vec<VerdictRow> {
     counts(receipt).into_iter().map(Count::row).collect()
 }
@@ -54,7 +55,7 @@ struct Count {
     what: CountKind,
     base: Vec<(u64, u64)>,
     head: Vec<(u64, u64)>,
-    /// These are pairs of servers, and no blocks.
+    /// The entries are pairs of servers instead of blocks.
     is_of_pairs: bool,
     level: f64,
 }
@@ -93,22 +94,22 @@ fn counts(receipt: &PairedReceipt) -> Vec<Count> {
         }
     };
     let all = levels.into_iter().flat_map(|level| COUNTS.map(|what| (level.0, of_level(level, what))));
-    // Where servers need not repeat their answers, none are compared.
+    // If servers need not repeat their answers, none are compared.
     let is_compared = |(scenario, count): &(&str, Count)| {
         total(&count.head).1 > 0 && (!count.is_length() || are_comparable(receipt, scenario))
     };
     all.filter(is_compared).map(|(_, count)| count).collect()
 }
 
-/// The counts of blocks; of servers that run already, whose pairs take turns, those of each pair as one batch.
+/// The counts of each block. Servers that run already take turns in pairs: the blocks of a pair are one batch.
 fn by_batch(of_blocks: Vec<(u64, u64)>, pairs: Option<usize>) -> Vec<(u64, u64)> {
     let Some(pairs) = pairs else { return of_blocks };
     let of_pair = |pair: usize| of_blocks.iter().skip(pair).step_by(pairs.max(1)).copied().reduce(add);
     (0..pairs).map_while(of_pair).collect()
 }
 
-/// Whether answers should be of one length: another output that was allowed may have another, and of servers that run already the
-/// luck of a process can be another output, too.
+/// Whether answers should have the same length. Not if an output change was allowed, and not from servers that run already, whose
+/// outputs can differ from process to process.
 fn are_comparable(receipt: &PairedReceipt, scenario: &str) -> bool {
     let is_of = |case: &PairedCase| case.load.as_ref().is_some_and(|load| load.scenario == scenario);
     let is_other = |case: &PairedCase| is_of(case) && case.base_output.sha256 != case.head_output.sha256;
@@ -116,7 +117,7 @@ fn are_comparable(receipt: &PairedReceipt, scenario: &str) -> bool {
 }
 
 impl Count {
-    /// Whether it counts bytes, of which either side can have too few, and no hits.
+    /// Whether it counts bytes of answers, of which either side can have too few.
     fn is_length(&self) -> bool {
         Unit::of(self.what.name) == Unit::Bytes
     }
@@ -160,7 +161,7 @@ impl Count {
         self.bets().iter().any(|bet| bet.most >= self.needed())
     }
 
-    /// Whether more blocks may call it: one side leads by half of all blocks or more, and the blocks left are enough.
+    /// Whether more blocks may show it: one side leads by half of all blocks or more, and the blocks left are enough.
     fn is_pending(&self) -> bool {
         let (blocks, left) = (self.head.len(), MAX_BLOCKS.saturating_sub(self.head.len()));
         let reach =
@@ -194,7 +195,7 @@ impl Count {
                 most_before: share(in_base),
                 blocks: (!self.is_of_pairs).then_some(blocks),
             };
-            // One block of base in which all fails must not hide that some fail in each of head.
+            // One block of base in which all requests fail must not hide that some fail in each block of head.
             let is_other = blocks.head > blocks.base || share(in_head) > share(in_base);
             (self.is_shown() || is_more_frequent(&self.head, &self.base, self.level), is_other, reason)
         };
@@ -206,7 +207,7 @@ impl Count {
     }
 }
 
-/// ln(head / base) of the text of answers to the same prompts; `None` without them.
+/// ln(head / base) of the text of answers to the same prompts; `None` without answers.
 fn length_ratio(base: (u64, u64), head: (u64, u64)) -> Option<f64> {
     let each = |(bytes, answers): (u64, u64)| (bytes > 0 && answers > 0).then(|| bytes as f64 / answers as f64);
     Some((each(head)? / each(base)?).ln())
@@ -216,7 +217,7 @@ fn total(blocks: &[(u64, u64)]) -> (u64, u64) {
     blocks.iter().copied().fold((0, 0), add)
 }
 
-/// Whether more blocks may show that one side alone is worse; of servers that run already, whether a pair was not measured yet.
+/// Whether more blocks may show that one side alone is worse; for servers that run already, whether a pair is not measured yet.
 pub(super) fn is_pending(receipt: &PairedReceipt) -> bool {
     let done = receipt.blocks.len();
     done < MAX_BLOCKS
@@ -228,7 +229,7 @@ pub(super) fn is_pending(receipt: &PairedReceipt) -> bool {
 
 /// Whether a number under load is regressed, or a count of its requests is.
 pub(super) fn is_decided(receipt: &PairedReceipt) -> bool {
-    // Of servers that run already blocks alone decide nothing.
+    // Blocks alone decide nothing about servers that run already.
     if receipt.servers.is_some() || receipt.cases.iter().all(|case| case.load.is_none()) {
         return false;
     }

@@ -1,4 +1,4 @@
-//! Outputs, which are compared before any time is: those of cases, and those of prompts whose length no case has.
+//! Outputs, compared before any time: of cases, and of prompts whose length no case has.
 
 use crate::Policy;
 use crate::output::{self, OutputRule, default_tolerance};
@@ -29,7 +29,7 @@ pub(super) fn judge(receipt: &PairedReceipt, policy: &Policy) -> (Vec<VerdictRow
     let mut rows: Vec<VerdictRow> = receipt.cases.iter().map(of_case).collect();
     let lengths: Vec<VerdictRow> = receipt.other_lengths.iter().map(of_length).collect();
     let note = note(&lengths);
-    // Where every case's output changed, too, it is one change.
+    // If every case's output changed, too, it is one change.
     if !rows.iter().all(is_changed) {
         rows.extend(deciding(lengths));
     }

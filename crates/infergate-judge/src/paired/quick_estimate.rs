@@ -1,14 +1,15 @@
-//! What a few blocks show: no verdict, but whether it is worth to look closer.
+//! What a few blocks show: no verdict, but whether a full gate is worth its time.
 
 use super::series::series;
 use infergate_core::case::Case;
 use infergate_core::stats::{mean, student_interval};
 use infergate_receipts::PairedReceipt;
 
-/// Blocks of a quick look. Four would leave Student's t three degrees of freedom: with dozens of cases every interval would hold everything.
+/// The number of blocks of a quick estimate. Four would leave Student's t three degrees of freedom: with dozens of cases no
+/// interval would exclude anything.
 pub const QUICK_BLOCKS: usize = 6;
 
-/// The chance that any of the intervals leaves out the truth, if blocks are normal.
+/// The chance that any of the intervals misses its true value, if blocks are normal.
 const QUICK_LEVEL: f64 = 0.05;
 
 /// The estimate of one case, as ratios head / base.
@@ -18,7 +19,7 @@ pub struct QuickEstimate {
     pub case: Case,
     /// The mean over blocks.
     pub ratio: f64,
-    /// The interval around it: all cases' together hold the truth 95 times out of 100.
+    /// The lower end of its interval: in 95 of 100 runs all cases' intervals hold the true values.
     pub low: f64,
     /// Its upper end.
     pub high: f64,

@@ -1,5 +1,5 @@
-//! Further metrics of a case, from the tokens of its generations: shown beside the one that counts, and deciding nothing. A
-//! case stays one test of the suite.
+//! Further metrics of a case, from the tokens of its generations: shown next to the metric that decides. A case stays one test of
+//! the suite.
 
 use infergate_core::case::{Case, Phase};
 
@@ -12,8 +12,8 @@ use infergate_receipts::{
     Against, BlockCase, Evidence, Metric, Outcome, PairedReceipt, TimeEvidence, VerdictRow, blocks_of,
 };
 
-/// TTFT and ITL of a generation whose tokens were timed one by one, over its first `blocks` blocks. These ended when the `series` of the
-/// whole was settled, so the intervals are those that hold wherever the looking stopped.
+/// TTFT and ITL of a generation whose tokens were timed one by one, over its first `blocks` blocks. The blocks ended when the
+/// case's `series` was settled, so the intervals are valid at any look.
 pub(super) fn rows(receipt: &PairedReceipt, case: Case, series: &Series, blocks: usize) -> Vec<VerdictRow> {
     if case.phase() != Phase::Generate {
         return Vec::new();
@@ -23,7 +23,7 @@ pub(super) fn rows(receipt: &PairedReceipt, case: Case, series: &Series, blocks:
     [Metric::Ttft, Metric::Itl].into_iter().filter_map(|metric| row(case, metric, bet, &timed)).collect()
 }
 
-/// One metric; `None` where any block lacks its tokens.
+/// One metric; `None` if any block lacks its tokens.
 fn row(case: Case, metric: Metric, bet: Bet, blocks: &[&BlockCase]) -> Option<VerdictRow> {
     let sides =
         |block: &&BlockCase| Some((values(metric, &block.base_tokens_ns)?, values(metric, &block.head_tokens_ns)?));
@@ -52,7 +52,7 @@ fn row(case: Case, metric: Metric, bet: Bet, blocks: &[&BlockCase]) -> Option<Ve
 }
 
 /// The metric of each generation, nanoseconds: the time to its first token, or the median of its gaps. `None` without
-/// generations, or where one is too short.
+/// generations, or if one is too short.
 fn values(metric: Metric, tokens_ns: &[Vec<u64>]) -> Option<Vec<f64>> {
     let of_one = |tokens: &Vec<u64>| median(&metric.of(Times::of_tokens(tokens)));
     if tokens_ns.is_empty() { None } else { tokens_ns.iter().map(of_one).collect() }

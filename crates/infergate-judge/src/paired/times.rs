@@ -1,4 +1,4 @@
-//! The rows of a case's times: its median and, where that is a test of its own, its mean.
+//! The rows of a case's times: its median and, for a second test, its mean.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use infergate_receipts::{
     Statistic, TimeEvidence, VerdictRow, blocks_of,
 };
 
-/// The rows of one case. Given `cases`, the number of cases of the suite, with the smallest slowdown that the run would have called.
+/// The rows of one case. Given the number of `cases` of the suite, with the smallest slowdown that the run would have detected.
 pub fn rows(
     receipt: &PairedReceipt,
     id: Case,
@@ -39,7 +39,7 @@ pub fn rows(
     rows
 }
 
-/// The number of blocks of the run that measured a case: bench targets and shards have no block in common.
+/// The number of blocks of the run that measured a case: in a merged receipt, bench targets and shards have their own blocks.
 fn blocks_of_own_run(receipt: &PairedReceipt, id: Case) -> usize {
     let has = |block: &&BlockRecord| block.cases.iter().any(|case| case.id == id);
     let first = receipt.blocks.iter().find(has);
@@ -47,7 +47,7 @@ fn blocks_of_own_run(receipt: &PairedReceipt, id: Case) -> usize {
     receipt.blocks.iter().filter(|block| block.cases.iter().any(|case| own.contains(&case.id))).count()
 }
 
-/// The row of a mean with the reason for its outcome, where its numbers do not say it.
+/// The row of a mean with the reason for its outcome, if its numbers do not show it.
 fn add_mean_reason(
     row: VerdictRow,
     (medians, median): (&Series, &CaseState),
@@ -55,7 +55,7 @@ fn add_mean_reason(
 ) -> VerdictRow {
     let beyond = mean.log_ratio.zip(median.log_ratio).map(|(mean, median)| mean - median);
     match row.outcome {
-        // All samples alike would move the median as much.
+        // A slowdown of all samples would move the median as much.
         Outcome::Regressed if beyond.is_some_and(|beyond| beyond >= means.limit - medians.limit) => {
             row.because(Reason::SomeSlower)
         }
@@ -111,7 +111,7 @@ fn ended(receipt: &PairedReceipt, id: Case, evidence: TimeEvidence, state: &Case
     let row = |outcome| VerdictRow::new(id, outcome, Evidence::Time(evidence));
     let more = MAX_BLOCKS.saturating_sub(state.blocks);
     match state.outcome {
-        // What holds of the run is said once, in its notes.
+        // The notes of the run tell once what is wrong with it.
         _ if !receipt.invalid.is_empty() => row(Outcome::Invalid),
         Some(Outcome::Layout) => {
             let (placements, of) = state.slower_at.unwrap_or_default();

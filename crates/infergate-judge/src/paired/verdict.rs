@@ -37,8 +37,8 @@ pub fn unsettled(cases: &[PairedCase], blocks: &[BlockRecord], is_last: bool, el
         .collect()
 }
 
-/// Judges a paired run: outputs first, then time. The worst row decides; a run that broke an invariant or was cut short
-/// never passes. Each time has the smallest slowdown that the run would have reported, which is simulated.
+/// Judges a paired run: outputs first, then time. The worst row decides; a run that broke an invariant or was cut short never
+/// passes. Each time has the smallest slowdown that the run would have detected, which is simulated.
 pub fn judge(receipt: &PairedReceipt, policy: &Policy) -> Verdict {
     let mut verdict = judged(receipt, policy, true);
     let warning = if policy.inconclusive_passes { warning(&verdict) } else { None };
@@ -46,11 +46,11 @@ pub fn judge(receipt: &PairedReceipt, policy: &Policy) -> Verdict {
     verdict
 }
 
-/// Names the rows that `inconclusive = "warn"` let pass, also where others keep the verdict from passing.
+/// Names the rows that pass by `inconclusive = "warn"`, even if others keep the verdict from passing.
 fn warning(verdict: &Verdict) -> Option<Note> {
     let open = verdict.rows.iter().filter(|row| row.passes_undecided());
     let open: Vec<String> = open.map(|row| row.subject.to_string()).collect();
-    // Nothing to warn of where it changes nothing: beside a regression, or in a run that broke.
+    // No warning if the setting changes nothing: with a regression, or in a run that broke.
     let is_of_run = matches!(verdict.verdict, Outcome::Invalid | Outcome::Partial);
     if open.is_empty() || is_of_run || !(verdict.passes_undecided() || matches!(verdict.exit_code, 3 | 4)) {
         return None;
@@ -106,7 +106,7 @@ fn judged(receipt: &PairedReceipt, policy: &Policy, with_power: bool) -> Verdict
     }
 }
 
-/// A higher count fails nothing in a case that is shown to be faster.
+/// A higher count does not fail a case that is shown to be faster.
 fn excuse_counts_of_faster_cases(rows: &mut [VerdictRow]) {
     let is_faster = |row: &&VerdictRow| {
         row.time().is_some_and(|time| time.statistic == Statistic::Median && time.shown == Some(Shown::Faster))
