@@ -1,12 +1,12 @@
-//! Sessions of one day share what that day was like: the neighbours of a virtual machine, its clock, its memory. Eight of one
-//! hour say how much a session varies within that hour, and nothing of how far the next one will lie. So the spread comes from
-//! days. The newest session of a day stands for it, as one session is what is judged: means over several of a day vary less than
-//! a single one does, and a limit from them would call more of what did not change (simulated in tests/rules/gate/days.rs).
+//! Sessions of one day share its conditions: the neighbours of a virtual machine, its clock, its memory. Eight sessions of one
+//! hour show how much sessions vary within that hour, and not how far the next day will differ. So the spread comes from days.
+//! The newest session of a day stands for it, since one session is what is judged: means over the sessions of a day vary less
+//! than one session does, and a limit from them would fail more unchanged programs (simulated in tests/rules/gate/days.rs).
 
 use std::collections::BTreeMap;
 
-/// The newest of each UTC day's `sessions`, oldest day first; each is given as its time of creation and what it is. Where times of
-/// creation name no day it cannot be known which were apart: together they count as one.
+/// The newest of each UTC day's `sessions`, oldest day first; each is a time of creation and a value. Sessions whose time of
+/// creation names no day count as one day, since nobody knows which were apart.
 pub fn newest_of_each_day<'a, T>(sessions: impl IntoIterator<Item = (&'a str, T)>) -> Vec<T> {
     let mut days: BTreeMap<Option<&str>, (&str, T)> = BTreeMap::new();
     for (created, session) in sessions {
@@ -18,8 +18,8 @@ pub fn newest_of_each_day<'a, T>(sessions: impl IntoIterator<Item = (&'a str, T)
     days.into_values().map(|(_, session)| session).collect()
 }
 
-/// Values in segments, which steps end. Each is given with the number of its segment and its session's time of creation; of each
-/// day of a segment the newest counts. Stretches without a value are left out.
+/// The newest value of each day, by segment between steps. Each of `sessions` is the number of its segment, its time of creation
+/// and its value. Segments without a value are skipped.
 pub fn newest_per_day_by_segment(sessions: &[(usize, &str, f64)]) -> Vec<Vec<f64>> {
     let mut segments: BTreeMap<usize, Vec<(&str, f64)>> = BTreeMap::new();
     for (segment, created, value) in sessions {
@@ -28,7 +28,7 @@ pub fn newest_per_day_by_segment(sessions: &[(usize, &str, f64)]) -> Vec<Vec<f64
     segments.into_values().map(newest_of_each_day).collect()
 }
 
-/// The number of the segment of each of a baseline's sessions, which say whether there is a step before them.
+/// The number of the segment of each of a baseline's sessions; `steps` tells which sessions follow a step.
 pub fn segments(steps: impl IntoIterator<Item = bool>) -> impl Iterator<Item = usize> {
     steps.into_iter().scan(0, |segment, is_step| {
         *segment += usize::from(is_step);
@@ -36,7 +36,7 @@ pub fn segments(steps: impl IntoIterator<Item = bool>) -> impl Iterator<Item = u
     })
 }
 
-/// The day of `2026-11-21T08:56:17Z`; `None` for what is no time in UTC.
+/// The day of `2026-11-21T08:56:17Z`; `None` if it is no time in UTC.
 fn day(created: &str) -> Option<&str> {
     let (day, time) = created.split_once('T')?;
     time.ends_with('Z').then_some(day)

@@ -1,8 +1,8 @@
-//! Load runs on the stored channel: medians and throughput of each level against the sessions of a baseline, by the limit that
-//! the cases of a suite have.
+//! Load runs on the stored channel: medians and throughput of each level against the sessions of a baseline, with the limit of
+//! the cases of a suite.
 //!
-//! Requests that fail and answers of a wrong length are judged from the first session on (`requests`). Levels and set-ups that only
-//! one side has are named; they are not comparable where a baseline is required.
+//! Requests that fail and answers of a wrong length are judged from the first session on (`requests`). Levels and set-ups that
+//! only one side has are named; they are not comparable if a baseline is required.
 //!
 //! The suite's level alpha is shared among all times of the run, and once more among all counts of requests.
 
@@ -46,7 +46,7 @@ pub fn judge_with(
     Ok(decide((&head.invalid, head.partial), head.levels.is_empty(), policy, rows, notes))
 }
 
-/// Compares two runs. One session is no spread: time is advisory.
+/// Compares two runs. One session has no spread, so time is advisory.
 pub fn compare(base: &LoadReceipt, head: &LoadReceipt, policy: &Policy) -> Result<Verdict> {
     base.ensure_whole().context("the base run")?;
     let verdict = judge(head, Some(&LoadBaseline::from_receipt(base)), policy)?;
@@ -64,7 +64,7 @@ struct Run<'a> {
     counts: usize,
 }
 
-/// A level of load of a session, when that session began, and in which segment between steps.
+/// A level of load of a session, the time of creation of that session, and its segment between steps.
 #[derive(Clone, Copy)]
 struct Known<'a> {
     created: &'a str,
@@ -72,7 +72,7 @@ struct Known<'a> {
     level: &'a LoadSessionLevel,
 }
 
-/// How a row ends, why, and what mends it.
+/// Outcome, reasons and remedy of a row.
 type Ending = (Outcome, Vec<Reason>, Option<Remedy>);
 
 impl<'a> Run<'a> {
@@ -94,7 +94,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What the sessions have of a level.
+    /// The sessions' records of a level.
     fn known(&self, level: &LoadSessionLevel) -> Vec<Known<'a>> {
         let (sessions, key) = (self.base.map_or(&[][..], |base| &base.sessions), &level.key());
         let of_session = |(segment, session): (usize, &'a LoadSession)| {
@@ -132,7 +132,7 @@ impl<'a> Run<'a> {
         rows
     }
 
-    /// Why nothing of a level is judged that the sessions know as `known`; `None` where it is.
+    /// Why no number of a level is judged, given its `known` sessions; `None` if they are judged.
     fn unjudged(&self, known: &[Known]) -> Option<Ending> {
         let head = self.head;
         if let Some((outcome, reason)) = at_best(&head.invalid, head.partial) {
@@ -149,7 +149,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What a verdict calls a level: `load:chatbot/8 users`.
+/// The name of a level in a verdict: `load:chatbot/8 users`.
 fn subject(level: &LoadSessionLevel) -> Subject {
     Subject::Load(level.name())
 }

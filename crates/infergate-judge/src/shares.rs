@@ -27,7 +27,7 @@ pub fn shares(verdict: &Verdict, head: &Receipt, baselines: &[Baseline]) -> Vec<
         let lowest = shares.iter().copied().reduce(f64::min)?;
         let highest = shares.iter().copied().reduce(f64::max)?;
         let (sessions, classes) = (shares.len(), classes.len());
-        // The range of one session is none.
+        // One session has no range.
         (sessions > 1).then(|| Note::Share { subject: row.subject.clone(), share, lowest, highest, sessions, classes })
     };
     verdict.rows.iter().filter_map(note).collect()

@@ -1,21 +1,21 @@
 //! The stored channel: one session's time against the sessions of a committed baseline.
 //!
-//! The unit is a session, summarised per case by the median of process medians: processes of one hour share its luck, so
-//! more of them do not narrow anything. Of each day one session counts ([`newest_of_each_day`](super::newest_of_each_day)), since
-//! those of one day share its luck, too. The limit comes from the spread between these days, as a prediction interval for one more
-//! session, and never below a floor of 10 %.
+//! The unit is a session, summarised per case by the median of process medians: processes of one hour share its conditions, so
+//! more of them do not narrow anything. One session of each day counts ([`newest_of_each_day`](super::newest_of_each_day)), since
+//! sessions of one day share its conditions, too. The limit comes from the spread between these days, as a prediction interval
+//! for one more session, and never below a floor of 10 %.
 //!
-//! A change that moves the times on purpose is a step. One more session is compared with the days behind the last step alone; how
-//! much days differ is known from all segments between steps. Without this a step would be taken for spread, and what was gained
-//! could be lost again unseen.
+//! A change that moves the times on purpose is a step. One more session is compared only with the days after the last step; all
+//! segments between steps tell how much days differ. Otherwise a step would count as spread, and losing a gain again would go
+//! unseen.
 //!
-//! The level holds for days whose logarithms are normal and independent. Rare hours far outside the rest raise several
-//! times the alarms (measured in tests/rules/gate/false_alarms.rs), more so while there are few sessions to have shown them.
+//! The level holds for days whose logarithms are normal and independent. Rare hours far outside the rest multiply the false
+//! failures (measured in tests/rules/gate/false_alarms.rs), more so if too few sessions have shown such hours.
 //!
-//! *Noise never overrides regressed.* A case above its limit is regressed even where its own processes scatter beyond the
-//! variance limit: its p value rests on the spread between sessions, and otherwise a change that makes a program slower
-//! and erratic would end as "unstable". Noise does override `within limit` and `improved`, which a lucky median could
-//! feign. Where time is only advisory noise is noted and decides nothing.
+//! *Noise never overrides regressed.* A case above its limit is regressed even if its own processes scatter beyond the variance
+//! limit: its p value rests on the spread between sessions, and otherwise a change that makes a program slower and erratic would
+//! end as "unstable". Noise does override `within limit` and `improved`, which a median can reach by chance. If time is only
+//! advisory, noise is noted and decides nothing.
 
 use super::exact::other_class;
 use super::policy::{ALPHA, CV_LIMIT, MIN_SESSIONS, Policy, STORED_FLOOR};
@@ -27,12 +27,12 @@ use infergate_receipts::{
     Session, Shown, Subject, TimeEvidence, VerdictRow,
 };
 
-/// What the sessions of a case allow to be said about one more session.
+/// The limit of one more session of a case, from its earlier sessions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StoredLimit {
-    /// Days with a session behind the last step, K.
+    /// Days with a session after the last step, K.
     pub days: usize,
-    /// Degrees of freedom of `std`: all days without one for each segment between steps, f.
+    /// Degrees of freedom of `std`: the number of all days less one for each segment between steps, f.
     pub freedom: usize,
     /// Mean of the K days' log summaries, ln ns.
     pub centre: f64,
@@ -44,11 +44,10 @@ pub struct StoredLimit {
     pub limit: f64,
 }
 
-/// The limit for one more session of a case, from the summaries (ns) of sessions of different days before it, in the segments
-/// between steps.
+/// The limit for one more session of a case, from the summaries (ns) of sessions of earlier days, by segment between steps.
 ///
-/// `tests` is m, the number of cases judged together. `None` where fewer days than [`MIN_SESSIONS`] say how much days differ
-/// (`spread_days`), or for a summary that is not finite and above zero.
+/// `tests` is m, the number of cases judged together. `None` if too few days show how much days differ (`spread_days` below
+/// [`MIN_SESSIONS`]), or if a summary is not finite and above zero.
 pub fn stored_limit(segments_ns: &[Vec<f64>], tests: usize) -> Option<StoredLimit> {
     let days = segments_ns.last()?.len();
     if spread_days(segments_ns) < MIN_SESSIONS || tests == 0 {
@@ -64,8 +63,8 @@ pub fn stored_limit(segments_ns: &[Vec<f64>], tests: usize) -> Option<StoredLimi
     Some(StoredLimit { days, freedom, centre, std, half_width, limit: half_width.max(STORED_FLOOR.ln()) })
 }
 
-/// What a case took (ns) in the sessions with so many threads: of another number of threads times are others. Each with its segment and
-/// with when it was made.
+/// The times (ns) of a case in the sessions with this thread count; other thread counts are not comparable. Each has its segment
+/// and its time of creation.
 fn known(sessions: &[Session], id: Case, threads: usize) -> Vec<(usize, &str, f64)> {
     let segments = segments(sessions.iter().map(|session| session.step));
     let alike = segments.zip(sessions).filter(|(_, session)| session.threads == threads);
@@ -76,7 +75,7 @@ fn known(sessions: &[Session], id: Case, threads: usize) -> Vec<(usize, &str, f6
     times.collect()
 }
 
-/// As many days without a step would say as much of how days differ: of each segment one says where it lies.
+/// Equivalent number of days without a step: each segment after the first loses one for its mean.
 fn spread_days(segments: &[Vec<f64>]) -> usize {
     let days: usize = segments.iter().map(Vec::len).sum();
     (days + 1).saturating_sub(segments.len().max(1))
@@ -90,8 +89,8 @@ impl StoredLimit {
         if scale > 0.0 { student_t_upper_tail(change / scale, self.freedom as f64) } else { None }
     }
 
-    /// How `head_ns`, one of `tests` times, lies to this limit: the numbers, and regressed, improved or within the limit.
-    fn weigh(&self, time: TimeEvidence, head_ns: f64, tests: usize) -> (TimeEvidence, Outcome) {
+    /// Compares `head_ns`, one of `tests` times, with this limit: the numbers, and regressed, improved or within the limit.
+    fn compare(&self, time: TimeEvidence, head_ns: f64, tests: usize) -> (TimeEvidence, Outcome) {
         let change = head_ns.ln() - self.centre;
         let beyond = |limit: f64| {
             if change > limit {
@@ -126,25 +125,25 @@ impl StoredLimit {
 pub(super) struct StoredJudge<'a> {
     pub policy: &'a Policy,
     pub has_base: bool,
-    /// That the baseline is of another machine class, if it is.
+    /// The reason, if the baseline is of another machine class.
     pub elsewhere: Option<Reason>,
     /// Times that are judged together.
     pub tests: usize,
 }
 
 impl StoredJudge<'_> {
-    /// How a time ends that has no comparable baseline.
+    /// The outcome of a time without a comparable baseline.
     pub(super) fn without_baseline(&self) -> Outcome {
         if self.policy.require_baseline { Outcome::NotComparable } else { Outcome::Advisory }
     }
 
-    /// `time` beside those of `sessions`, each with its segment and with when it was made.
+    /// `time` with the numbers of `sessions`, each a segment, a time of creation and a time (ns).
     pub(super) fn with_baseline(&self, time: TimeEvidence, sessions: &[(usize, &str, f64)]) -> TimeEvidence {
         let segments = newest_per_day_by_segment(sessions);
-        // The mean that belongs to ratios.
+        // The geometric mean, since times are compared as ratios.
         let base_ns = segments.last().and_then(|days| Some(mean(&logs(days)?)?.exp()));
         let ratio = time.head_ns.zip(base_ns).map(|(head, base)| head / base).filter(|ratio| ratio.is_finite());
-        // The segment behind the last step, and all of them.
+        // Sessions after the last step, then the days of all segments.
         let since = sessions.iter().filter(|(segment, ..)| Some(segment) == sessions.last().map(|(last, ..)| last));
         let all_days: usize = segments.iter().map(Vec::len).sum();
         let spread_days = (segments.len() > 1).then_some(all_days);
@@ -152,8 +151,8 @@ impl StoredJudge<'_> {
         TimeEvidence { base_ns, ratio, sessions: Some(since.count()), days, spread_days, ..time }
     }
 
-    /// The verdict on `time`, which stands [`with_baseline`](Self::with_baseline) those of `sessions`. `scatter` is what there is to say of how much
-    /// its own processes vary.
+    /// The verdict on `time`, which has the numbers of [`with_baseline`](Self::with_baseline). `scatter` is the reason if its own
+    /// processes vary too much, or are too few to tell.
     pub(super) fn judge(
         &self,
         subject: Subject,
@@ -180,7 +179,7 @@ impl StoredJudge<'_> {
             let few = Reason::TooFewSessions { sessions: sessions.len(), days, needed };
             return row(time, Outcome::Advisory, [few].into_iter().chain(scatter.filter(|_| is_noisy)).collect());
         };
-        let (time, outcome) = limit.weigh(time, head_ns, self.tests);
+        let (time, outcome) = limit.compare(time, head_ns, self.tests);
         let outcome = if is_noisy && outcome != Outcome::Regressed { Outcome::Unstable } else { outcome };
         row(time, outcome, scatter.into_iter().collect())
     }
@@ -226,7 +225,7 @@ pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy, ex
     head.cases.iter().map(of_case).collect()
 }
 
-/// ln of each time. `None` where one is not above zero.
+/// ln of each time. `None` if one is not above zero.
 fn logs(times_ns: &[f64]) -> Option<Vec<f64>> {
     times_ns.iter().map(|&ns| log_ratio(1.0, ns)).collect()
 }

@@ -1,4 +1,4 @@
-//! Absolute limits, judged by what head was measured to take.
+//! Absolute limits, judged by the measurements of head alone.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ fn timed(metric: TargetMetric, case: Case, processes: &[ProcessSamples]) -> Opti
 /// Milliseconds, or tokens a second.
 fn values(metric: Metric, case: Case, process: &ProcessSamples) -> Vec<f64> {
     let tokens = case.output_tokens();
-    // Of a generation that was timed as a whole nothing is known of its tokens.
+    // A generation that was timed as a whole has no times of its tokens.
     let is_whole =
         case.phase() == Phase::Generate && tokens > 1 && process.samples_ns.iter().all(|sample| sample.len() == 1);
     let values = match metric {
@@ -49,7 +49,7 @@ fn values(metric: Metric, case: Case, process: &ProcessSamples) -> Vec<f64> {
     values.into_iter().map(|value| if metric.is_rate() { value } else { value / 1e6 }).collect()
 }
 
-/// Whether a case has the metric, which is none that is counted.
+/// Whether a case has the metric, which is not a counted one.
 fn is_defined(metric: TargetMetric, case: Case) -> bool {
     let is_of_steps = matches!(metric, TargetMetric::Of(Metric::Itl | Metric::Tpot | Metric::DecodeSpeed));
     match case.phase() {
@@ -74,8 +74,8 @@ fn processes(receipt: &PairedReceipt, case: Case) -> Vec<ProcessSamples> {
     blocks_of(&receipt.blocks, case).map(of_block).collect()
 }
 
-/// One row; `at_best` is how a run ends that was cut short or broke. What is not known never passes: a metric that the subject has not
-/// (`is_defined`) is missed, one that was not measured is inconclusive.
+/// One row; `at_best` is the outcome of a partial or invalid run. A missing value never passes: a metric that the subject does
+/// not have (`is_defined`) is missed, one that was not measured is inconclusive.
 fn row(
     target: &Target,
     subject: Subject,
@@ -100,7 +100,7 @@ fn row(
     }
 }
 
-/// Cases that a message names.
+/// The most cases that a message names.
 const MOST_NAMED: usize = 12;
 
 /// Refuses a target that names none of `subjects`, before minutes are spent on measuring them.
@@ -138,7 +138,7 @@ pub(super) fn judge(head: &Receipt, targets: &[Target]) -> Result<Vec<VerdictRow
     Ok(rows)
 }
 
-/// How a run ends that broke or was cut short; `None` for a sound one.
+/// The outcome of a partial or invalid run; `None` for a sound one.
 pub(super) fn at_best(invalid: &[String], partial: bool) -> Option<(Outcome, Reason)> {
     match invalid.first() {
         Some(what) => Some((Outcome::Invalid, Reason::Broken { what: what.clone() })),
@@ -147,7 +147,7 @@ pub(super) fn at_best(invalid: &[String], partial: bool) -> Option<(Outcome, Rea
     }
 }
 
-/// One row per target and level of load that it names. A target that names none is not met.
+/// One row per target and level of load that it names. A target that names none is missed.
 pub(super) fn judge_load(head: &LoadReceipt, levels: &[&LoadSessionLevel], targets: &[Target]) -> Vec<VerdictRow> {
     let (at_best, summaries, mut rows) = (at_best(&head.invalid, head.partial), head.summaries(), Vec::new());
     for target in targets {

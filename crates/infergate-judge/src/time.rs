@@ -3,7 +3,7 @@
 use infergate_core::stats::{coefficient_of_variation, median};
 use infergate_receipts::{ProbePair, ProcessSamples, Work};
 
-/// Below this many processes their coefficient of variation is not given.
+/// The fewest processes whose coefficient of variation is given.
 pub const MIN_PROCESSES_FOR_CV: usize = 3;
 
 /// The session's summary of one case: the median of its process medians, nanoseconds. `None` without samples.
@@ -27,7 +27,8 @@ pub fn process_medians(processes: &[ProcessSamples], values: impl Fn(&ProcessSam
 /// The fraction of the hardware's limit a case reaches: the least time this hardware could do `work` in / `measured_ns`. That least time
 /// is flops / matrix rate + bytes / read bandwidth, each rate the best that was probed around the cases.
 ///
-/// Above 1 the probes saw less than the hardware gives; a table says so and shows no fraction. `None` where work, probes or time are missing.
+/// Above 1 the probes saw less than the hardware gives; a table says so and shows no fraction. `None` if work, probes or time are
+/// missing.
 pub fn limit_fraction(work: Option<&Work>, probes: Option<&ProbePair>, measured_ns: Option<f64>) -> Option<f64> {
     let (work, best) = (work?, probes?.best());
     let ideal_ns = (work.flops / best.fma_flops_per_s + work.bytes / best.memory_read_bytes_per_s) * 1e9;

@@ -1,14 +1,16 @@
-//! Requests that fail, and answers of a wrong length, against those of the sessions.
+//! Requests that fail, and answers of a wrong length, compared with those of the sessions.
 //!
-//! *A first failure* is regressed where no session had one. That has no level: it says that something is new, and a server of which
-//! each tenth run has a failure shows its first one in some run.
+//! *A first failure* is regressed if no session had one. That has no level: it shows that something is new, and a server that
+//! fails in each tenth run shows its first failure in some run.
 //!
-//! *More failures* are regressed where their share is larger than in any session, and shown to be larger than in the sessions together at
-//! the suite's level ([`is_more_frequent`]). Requests of one server do not fail independently: it is full, or restarts, and all that are
-//! in flight fail at once. So the run counts as ten stretches and each session as one, and what lies within one tells nothing. For the
-//! level this needs days that are alike but for chance; it was simulated with bursts of up to half a run, and with days whose share
-//! of failures varies (tests/rules/gate/bursts.rs). What fails in one stretch alone, however much, is advisory where failures are known, and
-//! so is everything before there are sessions of some days.
+//! *More failures* are regressed if they are more frequent than in any session, and shown to be more frequent than in the
+//! sessions together at the suite's level ([`is_more_frequent`]). Requests of one server do not fail independently: if it is full
+//! or restarts, all that are in flight fail at once. So the run counts as ten batches and each session as one, and failures
+//! within a batch may depend on each other.
+//!
+//! The level holds for days that differ by chance alone; it was simulated with bursts of up to half a run, and with days whose
+//! rate of failures varies (tests/rules/gate/bursts.rs). Failures in one batch alone, however many, are advisory if sessions had
+//! failures, too. All further failures are advisory before there are sessions of some days.
 
 use infergate_core::load::{FailureClass, RequestRecord};
 
@@ -23,7 +25,7 @@ pub(super) struct Count {
     is_one: fn(FailureClass) -> bool,
 }
 
-/// Rows of each level.
+/// The counts of a level, a row for each.
 pub(super) const COUNTS: [Count; 2] = [
     Count {
         name: "failed_requests",
@@ -38,7 +40,7 @@ pub(super) const COUNTS: [Count; 2] = [
 ];
 
 impl Run<'_> {
-    /// The rows of a level, which is of these requests.
+    /// The rows of a level with these requests.
     pub(super) fn requests(&self, level: &LoadSessionLevel, requests: &[&RequestRecord]) -> Vec<VerdictRow> {
         let known = self.known(level);
         let unjudged = self.unjudged(&known);
@@ -65,7 +67,7 @@ impl Run<'_> {
         COUNTS.iter().map(row).collect()
     }
 
-    /// Requests of head and of each session, as (failed, sent), and which of head's did.
+    /// Requests of head and of each session, as (failed, sent); `hits` tells which of head's failed.
     fn fails_more(&self, head: (u64, u64), hits: impl Fn() -> Vec<bool>, sessions: &[(&str, (u64, u64))]) -> Ending {
         let share = |(failed, issued): (u64, u64)| failed as f64 / issued.max(1) as f64;
         let most = sessions.iter().map(|(_, session)| share(*session)).fold(0.0, f64::max);
