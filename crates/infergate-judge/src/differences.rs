@@ -9,13 +9,13 @@ use infergate_receipts::{
     Subject,
 };
 
-/// A probe that moved by more than this during the run is named.
+/// The change of a probe during the run, as a fraction, above which a note names it.
 const DRIFT_NAMED: f64 = 0.10;
 
 /// What a side was measured with, by name.
 type Conditions = BTreeMap<String, String>;
 
-/// What differs from a baseline, and which of its cases were not run.
+/// Notes of what differs from a baseline, and of its cases that were not run.
 pub(super) fn of_baseline(base: &Baseline, head: &Receipt) -> Vec<Note> {
     let once = |info: &EngineInfo, machine: &Machine| {
         let machine = [("libc", known(&machine.libc)), ("instruction set", known(&machine.instruction_set))];
@@ -33,14 +33,14 @@ pub(super) fn of_baseline(base: &Baseline, head: &Receipt) -> Vec<Note> {
     notes
 }
 
-/// That another machine class's baseline judges outputs and counters.
+/// Note if another class's baseline judges outputs and counters.
 pub(super) fn of_references(references: &[&Baseline], head: &Receipt) -> Option<Note> {
     let first = references.first().filter(|first| first.machine.class != head.machine.class)?;
     let created = first.sessions.last()?.created.clone();
     Some(Note::OtherClass { machine_class: first.machine.class.clone(), created })
 }
 
-/// The same of a load run; `missing` are the levels that were not run.
+/// The same for a load run; `missing` are the levels that were not run.
 pub(super) fn of_load(base: &LoadBaseline, run: &LoadBaseline, missing: Vec<Subject>) -> Vec<Note> {
     let mut notes = not_run(missing);
     let sessions: Vec<Conditions> = base.sessions.iter().map(|session| session.conditions.clone()).collect();
@@ -48,7 +48,7 @@ pub(super) fn of_load(base: &LoadBaseline, run: &LoadBaseline, missing: Vec<Subj
     notes
 }
 
-/// What differs between the two builds of a paired run.
+/// Notes of what differs between the two builds of a paired run.
 pub(super) fn of_builds(receipt: &PairedReceipt) -> Vec<Note> {
     let side =
         |side: &SideRecord| [engine(&side.engine), build(&side.build, &side.tool)].into_iter().flatten().collect();
@@ -92,8 +92,8 @@ pub(super) fn known(value: &Option<String>) -> String {
     value.clone().unwrap_or_else(|| "unknown".into())
 }
 
-/// What is something else in some of `bases` than in `head`: a note of each value, with how many sessions have it. A baseline that
-/// outlived a compiler update says how many of its sessions are older.
+/// A note for each value in `bases` that differs from `head`'s, with the number of sessions that have it. After a compiler update
+/// it tells how many sessions are older.
 fn differing(bases: &[Conditions], head: &Conditions, paired: bool) -> Vec<Note> {
     let value = |conditions: &Conditions, name| conditions.get(name).cloned().unwrap_or_else(|| "unset".into());
     let names: BTreeSet<&String> = bases.last().into_iter().chain([head]).flat_map(BTreeMap::keys).collect();

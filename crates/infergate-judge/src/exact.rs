@@ -14,24 +14,25 @@ use infergate_receipts::{
     VOCAB_TOKENS, VerdictRow,
 };
 
-/// A rise of a counter of bytes by up to this fraction passes, unless the team says otherwise.
+/// The fraction by which a counter of bytes may rise, unless the settings have another.
 pub const COUNTER_TOLERANCE: f64 = 0.01;
 
-/// A path that is longer, or a thread that frees late, is no more than this.
+/// Allowed difference from path lengths and late frees, bytes.
 const HELD_SLACK_BYTES: u64 = 65_536;
 
-/// A thread may keep a buffer as large as its L2 cache from its first matrix product on, and which threads of a pool have one is
-/// luck. Sessions of a baseline show that luck once; a paired run looks again.
+/// Allowed difference from a buffer as large as its L2 cache that a thread may keep from its first matrix product on, bytes.
+/// Which threads of a pool keep one varies from process to process. The sessions of a baseline show one such choice each; a
+/// paired run measures again.
 const KEPT_BY_THREAD_BYTES: u64 = 2 << 20;
 
-/// How much is live at once while a model loads depends on how its threads meet, and how many pages a process has on what its
-/// allocators keep.
+/// The fraction by which the peak of loading and the counters of the system may rise. The peak depends on how threads meet, the
+/// number of pages on what allocators keep.
 const PEAK_TOLERANCE: f64 = 0.1;
 
-/// Stacks, and what allocators keep for each thread, are no more than this.
+/// Allowed difference from stacks and from what allocators keep for each thread, bytes.
 const SYSTEM_SLACK_BYTES: u64 = 16 << 20;
 
-/// What outputs and counters can be compared with, the best first: a baseline of head's platform, then the newer one.
+/// The baselines that outputs and counters can be compared with, best first: those of head's platform, then newer ones.
 pub(super) fn references<'a>(baselines: &'a [Baseline], head: &Receipt) -> Vec<&'a Baseline> {
     let mut found: Vec<&Baseline> =
         baselines.iter().filter(|baseline| baseline.ensure_same_subject(head).is_ok()).collect();
@@ -83,7 +84,7 @@ fn by_name<'a>(
     names.into_iter().map(|name| (name.as_str(), base.get(name).copied(), head.get(name).copied()))
 }
 
-/// What the model holds. The peak of loading and what stays after the cases depend on the machine's caches, too.
+/// What the model holds. The peak of loading and what stays after the cases vary with the machine's caches, too.
 fn held(base: &Baseline, head: &Receipt, counters: Counters) -> Vec<VerdictRow> {
     let other_platform = counters.other_platform.clone().or_else(|| other_class(&base.machine, &head.machine));
     let of_varying = Counters { other_platform, ..counters };
@@ -114,12 +115,12 @@ pub(super) fn counted_by_both(base: &[CountedCase], head: &[CountedCase], tolera
     base.iter().flat_map(rows).collect()
 }
 
-/// Whether head's cases count more than base's by so much that a paired run fails: in one process of each side that may be luck.
+/// Whether head's cases count so much more than base's that a paired run fails. With one process of each side that may be noise.
 pub fn counts_more(base: &[CountedCase], head: &[CountedCase], tolerance: f64) -> bool {
     counted_by_both(base, head, tolerance).iter().any(|row| row.outcome == Outcome::CounterRegressed)
 }
 
-/// Rows of what the models of a paired run hold, of what base's says.
+/// Rows for the memory that both models hold, for counters that base has.
 pub(super) fn held_by_both(
     base: &BTreeMap<String, Counter>,
     head: &BTreeMap<String, Counter>,
@@ -131,7 +132,8 @@ pub(super) fn held_by_both(
     base.iter().map(row).collect()
 }
 
-/// Whether head's model holds more than base's by so much that a paired run fails: one look at each side may be luck.
+/// Whether head's model holds so much more than base's that a paired run fails. With one measurement of each side that may be
+/// noise.
 pub fn holds_more(base: &BTreeMap<String, Counter>, head: &BTreeMap<String, Counter>, tolerance: f64) -> bool {
     held_by_both(base, head, tolerance).iter().any(|row| row.outcome == Outcome::CounterRegressed)
 }
@@ -140,14 +142,14 @@ fn unknown(record: &CaseRecord, outcome: Outcome) -> VerdictRow {
     VerdictRow::new(record.id, outcome, Evidence::Output(OutputEvidence::default()))
 }
 
-/// That two machines are of different classes, between which times cannot be compared.
+/// Reason if the machine classes differ: times cannot be compared then.
 pub(super) fn other_class(base: &Machine, head: &Machine) -> Option<Reason> {
     let (base, head) = (base.class.clone(), head.class.clone());
     (base != head).then(|| Reason::OtherPlatform { what: "machine class".into(), base, head })
 }
 
-/// Why exactness across these two platforms cannot be asked for; `None` where it can. What neither side knows counts as
-/// equal, which is the stricter reading.
+/// Why two platforms cannot be compared exactly; `None` if they can. What neither side knows counts as equal, which is the
+/// stricter reading.
 fn differing_platform(base: &Baseline, head: &Receipt) -> Option<Reason> {
     let (was, is) = (&base.machine, &head.machine);
     let built = base.sessions.last().map_or_else(|| head.build.features(), |newest| newest.build.features());
@@ -168,12 +170,12 @@ fn differing_platform(base: &Baseline, head: &Receipt) -> Option<Reason> {
 pub(super) struct Counters {
     /// A counter of bytes may rise by this fraction; a number of allocations by none.
     pub tolerance: f64,
-    /// Why counters of these two platforms cannot be asked to agree.
+    /// Why counters of the two platforms need not agree.
     pub other_platform: Option<Reason>,
 }
 
 impl Counters {
-    /// The bytes of the model's weights, where base knows them; a context that became shorter, and a vocabulary of another size.
+    /// The bytes of the model's weights, if base knows them; a context that became shorter, and a vocabulary of another size.
     pub fn of_engines(&self, base: &EngineInfo, head: &EngineInfo) -> Vec<VerdictRow> {
         let row = |name, was: Option<u64>, is: Option<u64>| {
             let exactly = |number: Option<u64>| number.map(|number| Counter { min: number, max: number });
@@ -198,7 +200,7 @@ impl Counters {
         let tolerance = self.tolerance.max(usual).max(least);
         let own = Self { tolerance, other_platform: self.other_platform.clone() };
         let mut row = own.judge(Subject::Model, name, base, head, None);
-        // No more is an improvement than would be a regression.
+        // A fall that is no larger than an allowed rise is no improvement.
         let is_slight = base
             .zip(head)
             .is_some_and(|(base, head)| base.min.saturating_sub(head.max) as f64 <= tolerance * base.min as f64);
@@ -208,9 +210,9 @@ impl Counters {
         row
     }
 
-    /// Ranges are compared by their ends: worse is above all that was seen before even at its best, better is below all of
-    /// it. A thread that frees a little later than another looks makes a counter larger now and then, never smaller. `twice` is what
-    /// two repeats of each of head's processes reach: that is no luck.
+    /// Compares ranges: head is worse if even its least count is above base's largest, and better if its largest is below base's
+    /// least. A thread that frees late makes a counter larger now and then, never smaller. `twice` is what two repeats of each of
+    /// head's processes reach, which is no noise.
     fn judge(
         &self,
         subject: Subject,
@@ -223,7 +225,7 @@ impl Counters {
         let tolerance = if unit == Unit::Bytes { self.tolerance } else { 0.0 };
         let most = base.zip(head).map(|(base, head)| base.max.max(head.min));
         let mut evidence = CounterEvidence { name: name.into(), unit, base, head, head_twice: None, tolerance };
-        // Where every repeat of head is above base's, it is so in all runs, and no luck.
+        // If every repeat of head is above base's, that decides without `twice`.
         if !evidence.rises() {
             evidence.head_twice = twice.filter(|twice| most.is_some_and(|most| *twice > most));
         }

@@ -24,7 +24,8 @@
 //! compared before any time: a faster wrong answer is a failure. The exact channel compares what has no noise: counters and the weights'
 //! bytes. [`memory`] judges whether one process leaks, and [`load`] judges the medians of load runs like those of a suite.
 //!
-//! Every case of a run has its rows. A row that is not judged says why: [`Outcome::Advisory`] shows a number without deciding on it.
+//! Every case of a run has its rows. A row that is not judged tells why: [`Outcome::Advisory`] shows a number without deciding on
+//! it.
 
 // Only the command links it.
 #![allow(missing_docs)]
@@ -59,8 +60,9 @@ pub use stored::{StoredLimit, stored_limit};
 pub use target::{ensure_targets_name, value as target_value};
 pub use time::{MIN_PROCESSES_FOR_CV, limit_fraction, process_medians, summary_ns, variation};
 
-/// Judges a run by the baselines of its engine and model. Times are those of its machine class's own. Outputs and counters do not depend
-/// on a class, so the newest session of any class judges them: a change that was accepted on one class is accepted on all.
+/// Judges a run by the baselines of its engine and model. The baseline of its machine class judges its times. Outputs and
+/// counters do not depend on a class, so the newest session of any class judges them: a change that was accepted on one class is
+/// accepted on all.
 pub fn judge_by_all(head: &Receipt, baselines: &[Baseline], policy: &Policy) -> Result<Verdict> {
     let mut verdict = judge_by(head, nearest(baselines, head), &exact::references(baselines, head), policy)?;
     verdict.notes.extend(shares(&verdict, head, baselines));
@@ -128,7 +130,7 @@ fn against_one_run(mut verdict: Verdict, partial: bool, invalid: &[String]) -> V
     verdict.at_best(Outcome::Invalid)
 }
 
-/// The newest session of a baseline as the run it was.
+/// The newest session of a baseline as a receipt.
 pub fn newest_session(baseline: &Baseline) -> Result<Receipt> {
     let session =
         baseline.sessions.last().context("the baseline has no sessions; bless one with the command `bless`")?;
@@ -162,8 +164,8 @@ pub fn newest_session(baseline: &Baseline) -> Result<Receipt> {
     })
 }
 
-/// The worst row decides. Whatever the rows say, a run never passes that broke an invariant, was cut short, has no cases, or lacks
-/// cases of a required baseline.
+/// The worst row decides. A run that broke an invariant, was cut short, has no cases, or lacks cases of a required baseline never
+/// passes.
 fn decide(
     (invalid, partial): (&[String], bool),
     is_empty: bool,
@@ -189,7 +191,7 @@ fn decide(
     judged.at_best(at_best)
 }
 
-/// What the run says is wrong with a record; `None` for a sound one.
+/// The run's own reason why a record is invalid; `None` for a sound one.
 fn invalid(head: &Receipt, record: &CaseRecord) -> Option<String> {
     let own = format!("{}: ", record.id);
     head.invalid.iter().find(|reason| reason.starts_with(&own)).cloned()

@@ -7,39 +7,41 @@ use infergate_core::engine::first_difference;
 use infergate_receipts::{Evidence, Outcome, Output, Reason, StepLogits, VerdictRow};
 pub use infergate_receipts::{OutputComparison, OutputEvidence};
 
-/// On another platform (other SIMD width, other rounding) a first differing id whose two best logits lay closer than
-/// this is not an error.
+/// The difference of the two best logits below which another token is no error on another platform (other SIMD width, other
+/// rounding).
 const NEAR_TIE_LOGITS: f32 = 1e-3;
 
-/// Where two best logits lay closer than so many times the drift that was seen, either can win.
+/// How far a logit can have drifted, as a multiple of the largest drift seen. Logits closer than twice that can have swapped
+/// places.
 const NEAR_TIE_DRIFTS: f64 = 4.0;
 
-/// The [drift of all logits](OutputEvidence::vocabulary_drift) may be so many times the tolerance: it is an estimate from 16 sums.
+/// The largest [drift of all logits](OutputEvidence::vocabulary_drift) that is rounding, in tolerances: it is an estimate from 16
+/// sums.
 pub const VOCABULARY_TOLERANCES: f64 = 3.0;
 
-/// How far the numbers behind two outputs lie apart, over the positions where both had read the same tokens. A token that only
-/// one side has among its best counts with the least it can differ by.
+/// The distance between the logits of two outputs, over the positions where both had read the same tokens. A token that only one
+/// side has among its best counts with the least possible difference.
 #[derive(Debug, Clone, Copy)]
 struct Distance {
     /// The largest difference of a logit among the best tokens.
     logit: f64,
-    /// Root mean square of the differences, each as a fraction of base's largest logit at its position: rounding grows with
-    /// the numbers it rounds, and single differences vary with luck several times as much as all of them together.
+    /// Root mean square of the differences, each as a fraction of base's largest logit at its position. Rounding grows with the
+    /// numbers it rounds, and single differences vary several times as much as all of them together.
     relative: f64,
 }
 
-/// What another output means.
+/// How to judge a changed output.
 #[derive(Default)]
 pub(super) struct OutputRule<'a> {
     /// A relative drift up to this is rounding.
     pub tolerance: f64,
-    /// Why exactness cannot be asked for across two platforms.
+    /// Why outputs of the two platforms need not be equal.
     pub other_platform: Option<&'a Reason>,
     /// The user allows it.
     pub is_allowed: bool,
     /// Both are the same code.
     pub is_same_code: bool,
-    /// Its time was not taken because of a stricter tolerance, and it must not pass unseen.
+    /// Its case was not timed because of a stricter tolerance; a drift then counts as a change, so that it does not pass unseen.
     pub is_untimed: bool,
 }
 
@@ -50,9 +52,9 @@ pub(super) fn row(id: Case, base: &Output, head: &Output, rule: &OutputRule) -> 
     if rule.is_untimed && found.comparison == Drifted {
         found.comparison = Changed;
     }
-    // A margin that nobody knows is no near tie, and no clear choice either.
+    // An unknown margin is no near tie, and no clear choice either.
     let near_tie = found.base_margin.is_some_and(|margin| margin < NEAR_TIE_LOGITS);
-    // Fewer logits are finite where some became no numbers.
+    // The number of finite logits differs if some are no numbers.
     let are_numbers = found.other_logits.is_none();
     let may_be_rounding = rule.other_platform.is_some() && are_numbers && (near_tie || found.position.is_none());
     let logits_missing = found.lost_positions > 0 && !rule.is_same_code;
@@ -62,7 +64,7 @@ pub(super) fn row(id: Case, base: &Output, head: &Output, rule: &OutputRule) -> 
         Changed if rule.is_allowed => (Outcome::Advisory, Some(Reason::Allowed)),
         Changed if other_prompt => (Outcome::NotComparable, Some(Reason::OtherPrompt)),
         Changed if may_be_rounding && logits_missing => (Outcome::Inconclusive, Some(Reason::LogitsLost)),
-        // Elsewhere numbers may round by more than here; another token is another matter, and so is what is no number.
+        // Another platform may round by more. That explains neither another token nor a logit that is no number.
         Changed if may_be_rounding => (Outcome::Advisory, elsewhere),
         Changed => (Outcome::OutputChanged, elsewhere),
         Drifted | Same if logits_missing && rule.is_allowed => (Outcome::Advisory, Some(Reason::Allowed)),
@@ -76,7 +78,7 @@ pub(super) fn row(id: Case, base: &Output, head: &Output, rule: &OutputRule) -> 
 /// Compares `head` with `base`. A relative drift up to `tolerance` is rounding.
 pub fn compare(base: &Output, head: &Output, tolerance: f64) -> OutputEvidence {
     let (base_tokens, head_tokens) = tokens(base, head);
-    // A head that gives an output, where base gives none, differs from nothing.
+    // If base gives no output, head's output differs from nothing.
     let is_new = base.ids.is_empty() && base.fingerprint.is_none();
     let position = first_difference(&base_tokens, &head_tokens).filter(|_| !is_new);
     let (steps, lost_positions) = comparable(base, head);
@@ -115,7 +117,7 @@ pub fn compare(base: &Output, head: &Output, tolerance: f64) -> OutputEvidence {
         Some(at) if !is_equal && is_near_tie(base, at, distance) => OutputComparison::Drifted,
         Some(_) => OutputComparison::Changed,
     };
-    // What is no number has no place in a file, and is changed whatever its distance.
+    // A distance that is not finite has no place in a file, and is a change.
     let finite = |number: f64| Some(number).filter(|number| number.is_finite());
     OutputEvidence {
         comparison,
@@ -128,7 +130,7 @@ pub fn compare(base: &Output, head: &Output, tolerance: f64) -> OutputEvidence {
     }
 }
 
-/// The tokens that both sides said by themselves, as far as both are known beyond the case's own.
+/// Tokens that each side chose itself, cut to the shorter, but never below the case's own.
 fn tokens(base: &Output, head: &Output) -> (Vec<u32>, Vec<u32>) {
     let (mut was, mut is) = (base.said(), head.said());
     let known = was.len().min(is.len());
@@ -137,13 +139,13 @@ fn tokens(base: &Output, head: &Output) -> (Vec<u32>, Vec<u32>) {
     (was, is)
 }
 
-/// The steps of both at positions that both reached over the same tokens, and how many of base have none of head beside them.
+/// The steps of both at positions that both reached over the same tokens, and how many of base's steps head lacks.
 fn comparable<'a>(base: &'a Output, head: &'a Output) -> (Vec<(&'a StepLogits, &'a StepLogits)>, usize) {
     let Some(was) = &base.fingerprint else { return (Vec::new(), 0) };
     let is = head.fingerprint.as_ref().map_or(&[][..], |fingerprint| &fingerprint.steps);
     let (base_path, head_path) = (base.path(), head.path());
     let shared = base_path.iter().zip(&head_path).take_while(|(base, head)| base == head).count();
-    // Head's context may end before base's. Behind the last token that it was fed it chose one more.
+    // Head's context may end before base's. After the last token that it was fed it chose one more.
     let is_fed = head.fingerprint.as_ref().is_some_and(|fingerprint| fingerprint.fed.is_some());
     let chosen = head_path.len() + usize::from(is_fed);
     let is_reached = |step: &&StepLogits| step.position <= shared && step.position < chosen;
@@ -154,8 +156,7 @@ fn comparable<'a>(base: &'a Output, head: &'a Output) -> (Vec<(&'a StepLogits, &
     (pairs, lost_positions)
 }
 
-/// Whether base's two best logits at `at` lay so close that the drift can have swapped them. A margin that nobody knows is no
-/// near tie.
+/// Whether base's two best logits at `at` lay so close that the drift can have swapped them. An unknown margin is no near tie.
 fn is_near_tie(base: &Output, at: usize, drift: Distance) -> bool {
     let mut steps = base.fingerprint.iter().flat_map(|fingerprint| &fingerprint.steps);
     let kept = steps.find(|step| step.position == at).and_then(|step| match step.top.as_slice() {
@@ -168,7 +169,7 @@ fn is_near_tie(base: &Output, at: usize, drift: Distance) -> bool {
 }
 
 fn largest_logit(step: &StepLogits) -> f64 {
-    // A token that may not come has an infinite one.
+    // The logit of an excluded token is infinite.
     let finite = step.top.iter().map(|(_, logit)| f64::from(logit.abs())).filter(|logit| logit.is_finite());
     finite.fold(0.0, f64::max)
 }
@@ -205,7 +206,7 @@ fn root_mean_square(numbers: &[f64]) -> f64 {
     (squares / numbers.len().max(1) as f64).sqrt()
 }
 
-/// Unlike `f64::max`: a NaN is the largest, and no rounding.
+/// Unlike `f64::max`: a NaN is the largest.
 fn larger(a: f64, b: f64) -> f64 {
     if a >= b || a.is_nan() { a } else { b }
 }

@@ -1,18 +1,20 @@
-//! Servers that run already, `gate --base-url --head-url`: each was started once, and processes of one program can differ by several
-//! percent. A block asks one pair of them again and again, so that evidence from blocks grows by that difference as by a
-//! change: in a simulation one pair is called slower in 20 % of gates where they differ by 1 % (SD), and eight in turn in 10 % at 4 %
-//! (cargo-infergate's tests/simulations/servers.rs prints the table). So what blocks settle stands only where the pairs themselves carry it: each is
-//! one value, the mean of its blocks, and a t test over the pairs has the same level. Fewer than [`LEAST_SERVERS`] could not show
-//! a change of some percent whatever it was; then time is shown and decides nothing.
+//! Servers that run already, `gate --base-url --head-url`: each was started once, and processes of one program can differ by
+//! several percent. Every block uses the same processes, so a constant difference between two processes looks like a change: in a
+//! simulation one pair is reported as slower in 20 % of gates if processes differ by 1 % (SD), and eight pairs in turn in 10 % at
+//! 4 % (cargo-infergate's tests/simulations/servers.rs prints the table).
+//!
+//! So what blocks settle stands only if the pairs show it, too: each pair is one value, the mean of its blocks, and a t test over
+//! the pairs has the same level. Fewer than [`LEAST_SERVERS`] could show no change of some percent; time is advisory then.
 
 use super::paired::{PASS_LEVEL, SUITE_LEVEL, Series, interval};
 use infergate_core::stats::{mean, sample_std, student_interval};
 use infergate_receipts::{Evidence, Outcome, Reason, Statistic, VerdictRow};
 
-/// Servers of each side from which on time is judged.
+/// The fewest servers of each side with which time is judged.
 pub const LEAST_SERVERS: usize = 4;
 
-/// A time that blocks of `series` settled, one of `tests`, with as many `servers` of each side: the same, or advisory with the reason.
+/// The row of a time, one of `tests`, that blocks of `series` settled: unchanged if the pairs of `servers` show its outcome, too,
+/// else advisory with the reason. `None`: servers are started for each block.
 pub fn check_server_pairs(servers: Option<usize>, series: &Series, tests: usize, mut row: VerdictRow) -> VerdictRow {
     use Outcome::{Improved, Inconclusive, Regressed, Unstable, WithinLimit};
     let Some(servers) = servers else { return row };
@@ -42,7 +44,7 @@ pub fn check_server_pairs(servers: Option<usize>, series: &Series, tests: usize,
         WithinLimit => shown.is_some_and(|(_, high)| high < series.limit),
         _ => true,
     };
-    // An interval over blocks would not know how much the pairs differ.
+    // An interval over blocks would not show how much the pairs differ.
     if let Evidence::Time(time) = &mut row.evidence {
         time.ratio = Some(centre.exp());
         time.head_ns = time.base_ns.map(|base_ns| base_ns * centre.exp());
@@ -53,7 +55,7 @@ pub fn check_server_pairs(servers: Option<usize>, series: &Series, tests: usize,
     if is_carried { row } else { advisory(row, reason) }
 }
 
-/// Shown, and without the numbers that rest on blocks alone.
+/// The row as advisory, without the numbers that rest on blocks alone.
 fn advisory(mut row: VerdictRow, reason: Reason) -> VerdictRow {
     if let Evidence::Time(time) = &mut row.evidence {
         (time.threshold, time.smallest_slowdown, time.shown, time.p_adjusted) = (None, None, None, None);
