@@ -72,7 +72,7 @@ fn a_calibration_counts_its_gates_by_kind() {
 
 /// `doctor` promises what a gate by these settings holds to.
 #[test]
-fn what_a_gate_calls_goes_by_its_limit() {
+fn what_a_gate_detects_goes_by_its_limit() {
     let calibration = calibration(&[(true, 0.0); 3]);
     let smallest = |threshold| -> Vec<f64> {
         smallest_detectable(&calibration, threshold).into_iter().map(|ratio| ratio.expect("detectable")).collect()

@@ -54,7 +54,7 @@ fn half_width(state: &CaseState) -> f64 {
 }
 
 #[test]
-fn a_big_slowdown_is_called_after_ten_blocks_and_not_before() {
+fn a_big_slowdown_regresses_after_ten_blocks_and_not_before() {
     let slow = spread(0.1, 0.02, MAX_BLOCKS);
     assert_eq!(fewest_to_fail(5), 10);
     for blocks in 6..10 {
@@ -87,7 +87,7 @@ fn an_improvement_is_the_mirror_image() {
     let (slower, faster) = (among_quiet(&slow, 5), among_quiet(&fast, 5));
     assert_eq!(settled(&faster), (Some(Outcome::Improved), 10));
     assert_eq!((slower.shown, faster.shown), (Some(Shown::Slower), Some(Shown::Faster)));
-    // The quiet cases beside it are not their own mirror image, so the two are near each other and not the same.
+    // The quiet cases of its suite are not their own mirror image, so the two are near each other and not the same.
     let p = |state: &CaseState| state.p_adjusted.expect("a p");
     assert!(p(&faster) <= 0.01 && (p(&faster) - p(&slower)).abs() < 1e-3, "{faster:?} {slower:?}");
     assert_eq!(faster.log_ratio, slower.log_ratio.map(|log_ratio| -log_ratio));

@@ -71,7 +71,7 @@ fn another_output_passes_where_its_time_was_taken_too() {
     let verdict = judged(&declaring(changed.clone(), table()));
     assert_eq!((verdict.exit_code, row(&verdict, CASE, "output").outcome), (0, Outcome::Accepted));
 
-    // A slowdown hides behind nobody's output.
+    // No output hides a slowdown.
     let mut slow = slower(0.05);
     slow.cases[0].head_output = changed.cases[0].head_output.clone();
     assert_eq!(judged(&declaring(slow, table())).verdict, Outcome::Regressed);

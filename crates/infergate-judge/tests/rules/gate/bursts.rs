@@ -1,4 +1,4 @@
-//! Requests that fail in bursts: how often the same server is called worse, by simulation with fixed seeds.
+//! Requests that fail in bursts: how often the same server regresses, by simulation with fixed seeds.
 //!
 //! `cargo test -p infergate-judge --test rules gate::bursts -- --nocapture` prints it (docs/evidence/load-client.md).
 
@@ -50,24 +50,24 @@ impl World {
         run((self.share * factor).min(0.5), self.burst, random)
     }
 
-    /// Of as many runs of `head` as had sessions with failures before, how many are called: by the rule, and by one that takes requests
+    /// Of as many runs of `head` as had sessions with failures before, how many regress: by the rule, and by one that takes requests
     /// as independent.
-    fn called(self, head: Self) -> [f64; 2] {
+    fn regressed(self, head: Self) -> [f64; 2] {
         let mut random = fastrand::Rng::with_seed(11);
-        let (mut called, mut asked) = ([0, 0], 0);
+        let (mut regressed, mut asked) = ([0, 0], 0);
         while asked < RUNS {
             let sessions: Vec<(u64, u64)> = (0..self.days).map(|_| total(&self.day(&mut random))).collect();
             let hits = head.day(&mut random);
             let most = sessions.iter().map(|(failed, _)| *failed).max().unwrap_or(0);
-            // A first failure is called by another rule.
+            // A first failure regresses by another rule.
             asked += usize::from(most > 0);
             if most == 0 || total(&hits).0 <= most {
                 continue;
             }
-            called[0] += usize::from(is_more_frequent(&batches(&hits), &sessions, level()));
-            called[1] += usize::from(as_if_independent(total(&hits), &sessions));
+            regressed[0] += usize::from(is_more_frequent(&batches(&hits), &sessions, level()));
+            regressed[1] += usize::from(as_if_independent(total(&hits), &sessions));
         }
-        called.map(|called| called as f64 / asked as f64)
+        regressed.map(|regressed| regressed as f64 / asked as f64)
     }
 }
 
@@ -82,37 +82,37 @@ fn as_if_independent(head: (u64, u64), sessions: &[(u64, u64)]) -> bool {
     ends(head).0 > ends(all).1
 }
 
-/// The share of so many runs that a chance of `level` is above in one of a thousand simulations.
+/// The share of runs that a chance of `level` is above in one of a thousand simulations.
 fn most(level: f64, runs: usize) -> f64 {
     let runs = runs as f64;
     level + 3.1 * (level * (1.0 - level) / runs).sqrt() + 1.0 / runs
 }
 
 #[test]
-fn the_same_server_is_called_worse_as_seldom_as_stated_however_long_its_bursts_are() {
+fn the_same_server_fails_as_seldom_as_stated_however_long_its_bursts_are() {
     let mut worst = [0.0_f64; 2];
     for burst in [1.0, 5.0, 20.0, 100.0, 200.0] {
         for days_std in [0.0, 0.5] {
             for days in [3, 8, 30] {
                 let world = World { share: 0.04, burst, days_std, days };
-                let called = world.called(world);
-                println!("{world:?}: called {:.4}, as if independent {:.4}", called[0], called[1]);
-                assert!(called[0] <= most(level(), RUNS), "{world:?}: {called:?}");
-                worst = [worst[0].max(called[0]), worst[1].max(called[1])];
+                let regressed = world.regressed(world);
+                println!("{world:?}: regressed {:.4}, as if independent {:.4}", regressed[0], regressed[1]);
+                assert!(regressed[0] <= most(level(), RUNS), "{world:?}: {regressed:?}");
+                worst = [worst[0].max(regressed[0]), worst[1].max(regressed[1])];
             }
         }
     }
-    println!("at most: called {:.4}, as if independent {:.4}", worst[0], worst[1]);
+    println!("at most: regressed {:.4}, as if independent {:.4}", worst[0], worst[1]);
     assert!(worst[1] > 0.02, "the simulation would not show a rule that is wrong: {worst:?}");
 }
 
 #[test]
-fn a_server_that_fails_far_more_often_all_the_time_is_called() {
+fn a_server_that_fails_far_more_often_all_the_time_regresses() {
     for (burst, more, least) in [(1.0, 6.0, 0.95), (5.0, 20.0, 0.90)] {
         let world = World { share: 0.02, burst, days_std: 0.0, days: 8 };
-        let [called, _] = world.called(World { share: more * world.share, ..world });
-        println!("{world:?}, {more} times as often: called {called:.4}");
-        assert!(called >= least, "{world:?}: {called}");
+        let [regressed, _] = world.regressed(World { share: more * world.share, ..world });
+        println!("{world:?}, {more} times as often: regressed {regressed:.4}");
+        assert!(regressed >= least, "{world:?}: {regressed}");
     }
 }
 
@@ -138,20 +138,20 @@ fn looks_after_each_block_keep_to_the_level() {
     const GATES: usize = 500;
     for burst in [1.0, 20.0, 100.0] {
         let mut random = fastrand::Rng::with_seed(12);
-        let mut called = 0;
+        let mut regressed = 0;
         for _ in 0..GATES {
             let mut sides = [Vec::new(), Vec::new()];
             let block = |sides: &mut [Vec<(u64, u64)>; 2], random: &mut fastrand::Rng| {
                 sides.iter_mut().for_each(|side| side.push(total(&run(0.04, burst, random))));
                 let failed = |side: &[(u64, u64)]| side.iter().map(|(failed, _)| *failed).sum::<u64>();
-                // Nothing is to be asked where head has no more, and another rule calls the first one.
+                // Nothing is to be asked where head has no more, and another rule judges the first failure.
                 failed(&sides[0]) > 0
                     && failed(&sides[1]) > failed(&sides[0])
                     && is_more_frequent(&sides[1], &sides[0], level())
             };
-            called += usize::from((0..14).any(|_| block(&mut sides, &mut random)));
+            regressed += usize::from((0..14).any(|_| block(&mut sides, &mut random)));
         }
-        println!("bursts of {burst}, up to 14 blocks: called {called} of {GATES}");
-        assert!(called as f64 / GATES as f64 <= most(level(), GATES), "{burst}: {called}");
+        println!("bursts of {burst}, up to 14 blocks: regressed {regressed} of {GATES}");
+        assert!(regressed as f64 / GATES as f64 <= most(level(), GATES), "{burst}: {regressed}");
     }
 }

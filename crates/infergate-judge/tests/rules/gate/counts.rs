@@ -1,4 +1,4 @@
-//! Open files and threads over many runs: those that leak are called, pools are not spoken of.
+//! Open files and threads over many runs: those that leak are reported, pools are not.
 
 use infergate_core::memory::leak::{MemoryMeasure, judge, needs_confirmation};
 use infergate_receipts::{MemoryRecord, MemorySample, MemorySeries, Outcome};
@@ -23,7 +23,7 @@ fn counts(files: impl Fn(u64) -> u64, threads: impl Fn(u64) -> u64) -> MemoryRec
 }
 
 #[test]
-fn open_files_and_threads_are_called_where_they_leak_and_left_out_where_they_do_not() {
+fn open_files_and_threads_are_reported_only_if_they_leak() {
     let judged = |record: &MemoryRecord| -> Vec<(MemoryMeasure, Option<f64>, Option<String>)> {
         let rows = judge(record);
         rows.into_iter().skip(2).map(|row| (row.evidence.measure, row.evidence.count_per_run, row.note)).collect()

@@ -1,4 +1,4 @@
-//! What a case runs of what changed: that is explained beside its time, and a case that runs nothing of it is not timed.
+//! What a case runs of what changed: that is a reason in its row of time, and a case that runs nothing of it is not timed.
 
 use infergate_judge::paired::{Policy, judge};
 use infergate_receipts::{CodeRecord, CodeRuns, Outcome, PairedReceipt};

@@ -47,10 +47,10 @@ impl World {
         History { days, head: day(1)[0] }
     }
 
-    /// The fraction of `suites` in which any case is called slower.
-    fn called(&self, suites: u64, rule: fn(&History) -> bool) -> f64 {
-        let called = (0..suites).filter(|seed| rule(&self.history(*seed))).count();
-        called as f64 / suites as f64
+    /// The fraction of `suites` in which any case regresses.
+    fn regressed(&self, suites: u64, rule: fn(&History) -> bool) -> f64 {
+        let regressed = (0..suites).filter(|seed| rule(&self.history(*seed))).count();
+        regressed as f64 / suites as f64
     }
 }
 
@@ -76,7 +76,7 @@ fn gate(history: &History) -> bool {
 }
 
 /// The same limit, from other units.
-fn called_by(history: &History, units: impl Fn(usize) -> Vec<f64>) -> bool {
+fn regressed_by(history: &History, units: impl Fn(usize) -> Vec<f64>) -> bool {
     (0..SUITE.len()).any(|case| {
         let units: Vec<f64> = units(case).into_iter().map(f64::exp).collect();
         let limit = stored_limit(&[units], SUITE.len()).expect("a limit");
@@ -86,14 +86,14 @@ fn called_by(history: &History, units: impl Fn(usize) -> Vec<f64>) -> bool {
 
 /// A rule that is wrong: every session counts.
 fn by_sessions(history: &History) -> bool {
-    called_by(history, |case| history.days.iter().flatten().map(|session| session[case]).collect())
+    regressed_by(history, |case| history.days.iter().flatten().map(|session| session[case]).collect())
 }
 
 #[test]
-fn eight_sessions_of_one_hour_called_what_did_not_change_and_call_nothing_now() {
+fn eight_sessions_of_one_hour_failed_unchanged_suites_and_fail_none_now() {
     for (hour_std, least) in [(0.05, 0.08), (0.10, 0.25)] {
         let world = World { hour_std, days: 1, sessions: 8, one_hour: true, ..QUIET };
-        let (before, after) = (world.called(4000, by_sessions), world.called(300, gate));
+        let (before, after) = (world.regressed(4000, by_sessions), world.regressed(300, gate));
         println!("8 of one hour, hours of {hour_std}: each counts {before}, days count {after}");
         assert!(before > least && after == 0.0, "{before} {after}");
     }
@@ -104,7 +104,7 @@ fn sessions_of_eight_days_keep_to_the_level_however_many_a_day_has() {
     let mut worst_each = 0.0_f64;
     for (day_std, hour_std, sessions) in [(0.05, 0.05, 1), (0.05, 0.05, 4), (0.0, 0.10, 4), (0.10, 0.0, 4)] {
         let world = World { day_std, hour_std, sessions, ..QUIET };
-        let (newest, each) = (world.called(1000, gate), world.called(1000, by_sessions));
+        let (newest, each) = (world.regressed(1000, gate), world.regressed(1000, by_sessions));
         println!("days of {day_std}, hours of {hour_std}, {sessions} a day: newest {newest}, each {each}");
         assert!(newest <= 0.012, "{newest}");
         worst_each = worst_each.max(each);

@@ -228,7 +228,7 @@ fn what_a_small_model_holds_may_differ_by_a_path() {
     }
 }
 
-/// Which threads of a pool keep a buffer is luck, and how large it is the machine's.
+/// Which threads of a pool keep a buffer varies from process to process, and its size from machine to machine.
 #[test]
 fn what_threads_keep_is_no_regression_of_a_session_and_on_another_machine_nothing_but_weights_is() {
     const MIB: u64 = 1 << 20;

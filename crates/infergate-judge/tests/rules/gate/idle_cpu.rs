@@ -7,7 +7,7 @@ use infergate_report::words;
 
 use crate::gate::support::measured;
 
-/// Blocks between whose calls base and head use so many % of a core.
+/// Blocks between whose calls base and head use this many % of a core.
 fn between(id: &str, percent: &[(u64, u64)]) -> PairedReceipt {
     let mut receipt = measured(id, 10_000_000, &vec![0.0; percent.len()]);
     for (block, (base, head)) in receipt.blocks.iter_mut().zip(percent) {

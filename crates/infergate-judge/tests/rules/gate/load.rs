@@ -107,7 +107,7 @@ fn a_level_meets_its_targets_or_misses_them() {
 }
 
 #[test]
-fn a_first_failure_is_called_at_once() {
+fn a_first_failure_regresses_at_once() {
     for (class, name, other) in [
         (FailureClass::Status5xx, "failed_requests", "wrong_length_requests"),
         (FailureClass::WrongLength, "wrong_length_requests", "failed_requests"),

@@ -1,4 +1,4 @@
-//! The memory channel on synthetic series: what leaks is called, what only moves is not, and what it says of its own sight
+//! The memory channel on synthetic series: what leaks is found, what only moves is not, and what it says of its own sight
 //! is true.
 
 use infergate_core::case::Case;
@@ -79,18 +79,18 @@ fn noise_of_pages_is_no_leak_in_a_thousand_phases() {
 }
 
 #[test]
-fn sixteen_kib_a_run_of_the_resident_set_are_called() {
-    let called = |seed: u64| {
+fn sixteen_kib_a_run_of_the_resident_set_are_a_leak() {
+    let leaks = |seed: u64| {
         let mut pages = Pages::new(seed);
         row(&record(100, |at| (1e9, pages.next() + 16384.0 * at as f64)), MemoryMeasure::Resident).outcome
             == Outcome::Leak
     };
-    let share = (0..200).filter(|seed| called(*seed)).count();
+    let share = (0..200).filter(|seed| leaks(*seed)).count();
     assert!(share >= 190, "{share} of 200");
 }
 
 #[test]
-fn the_stated_smallest_leak_is_the_one_that_is_called_nineteen_times_of_twenty() {
+fn the_stated_smallest_leak_is_the_one_that_is_found_nineteen_times_of_twenty() {
     // Noise large enough that the floor of 1 MiB is not all there is.
     let noisy = |seed: u64, at_a_run: f64| {
         let mut pages = Pages::new(seed);
@@ -227,7 +227,7 @@ proptest! {
     }
 
     #[test]
-    fn any_leak_on_top_of_a_bounded_heap_is_called(
+    fn any_leak_on_top_of_a_bounded_heap_is_found(
         period in 1usize..=20, heights in prop::collection::vec(0u64..1_000_000, 20), leak in 1u64..100_000
     ) {
         // A multiple of the period, so that each quarter holds the same low point.

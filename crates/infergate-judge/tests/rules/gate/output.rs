@@ -14,7 +14,7 @@ use crate::gate::support::{baseline, case, note, notes, output, row, run};
 
 const TOLERANCE: f64 = 1e-5;
 
-/// An output of `ids` behind each of which stood `logits`.
+/// An output of `ids`, each with `logits`.
 pub fn with_logits(ids: &[u32], logits: &[f32]) -> Output {
     let mut fingerprint = Fingerprint::default();
     (0..ids.len()).for_each(|position| fingerprint.add(position, logits));
@@ -45,7 +45,7 @@ fn the_last_bit_tells_same_from_drifted_and_the_tolerance_drifted_from_changed()
     assert_eq!((found.position, found.positions), (None, Some(2)));
 }
 
-/// Of 1000 logits the 8 best are 5, and the others 1 or, behind `last`, another number.
+/// Of 1000 logits the 8 best are 5, and the others 1 or, after `last`, another number.
 fn beside_the_best(last: f32) -> Output {
     let mut logits = vec![1.0; 1000];
     logits[..8].fill(5.0);
@@ -114,7 +114,7 @@ fn another_token_is_drift_only_where_both_were_as_good() {
     let base = |margin: Option<f32>| {
         let mut base = with_logits(&[1, 2, 3], &[1.0, 8.0]);
         base.top2_margins = vec![margin; 3];
-        // The numbers behind the second token were not kept, as in a long output.
+        // The logits of the second token were not kept, as in a long output.
         base.fingerprint.as_mut().expect("there").steps.remove(1);
         base
     };
@@ -159,7 +159,7 @@ fn without_numbers_tokens_decide_as_far_as_both_are_known() {
     assert_eq!((found.comparison, found.position, found.relative_drift), (OutputComparison::Changed, Some(3), None));
 }
 
-/// One case of a run and of its baseline, numbers behind both; head's last logit is off by `by`.
+/// One case of a run and of its baseline, logits of both; head's last logit is off by `by`.
 fn stored(by: f32, change: impl Fn(&mut Receipt, &mut Baseline)) -> Verdict {
     let mut head = run(&[("decode/p128", &[1000; 3])]);
     let mut base = baseline(&[head.clone()]);
@@ -187,7 +187,7 @@ fn drift_from_a_baseline_passes_and_a_larger_one_fails_where_the_platform_is_the
     assert_eq!(outcome(&quantized), Outcome::Drifted, "the tolerance is the dtype's");
 }
 
-/// Greedy tokens can stay the same where every number behind them is wrong.
+/// Greedy tokens can stay the same even if every logit of them is wrong.
 #[test]
 fn logits_that_head_no_longer_gives_leave_the_output_open() {
     let base = with_logits(&[3, 4], &[1.0, 2.0, 8.0]);
@@ -201,7 +201,7 @@ fn logits_that_head_no_longer_gives_leave_the_output_open() {
     assert_eq!(compare(&base, &shorter, TOLERANCE).lost_positions, 0);
     let mut fed = shorter.clone();
     fed.fingerprint.as_mut().expect("there").fed = Some(vec![3]);
-    assert_eq!(compare(&base, &fed, TOLERANCE).lost_positions, 1, "it chose one behind what it was fed");
+    assert_eq!(compare(&base, &fed, TOLERANCE).lost_positions, 1, "it chose one after what it was fed");
     let mut pair = paired("decode/p128", 1_000_000, &[0.0; 8]);
     pair.cases[0].base_output = base.clone();
     pair.cases[0].head_output = bare.clone();

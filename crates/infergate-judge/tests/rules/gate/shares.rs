@@ -8,7 +8,7 @@ use infergate_receipts::{Baseline, Note, Receipt, Work, read};
 
 use crate::gate::support::{assert_near, baseline, machine, probes, run};
 
-/// A run that reads 20 MB a token, on a machine of `class` that reads so many bytes a second.
+/// A run that reads 20 MB a token, on a machine of `class` that reads this many bytes a second.
 fn decoding(class: &str, bytes_per_s: f64, ns: u64) -> Receipt {
     let mut receipt = run(&[("decode/p128", &[ns; 3])]);
     receipt.machine = machine(class);

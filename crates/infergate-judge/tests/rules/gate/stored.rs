@@ -96,7 +96,7 @@ fn a_case_above_its_variance_limit_is_unstable() {
     let row = judged(&QUIET, &[700, 1000, 1400]);
     assert_eq!(row.outcome, Outcome::Unstable, "{row:?}");
     assert_eq!(note(&row), "CV 34 % is above the limit of 20 %");
-    // A lucky median must not feign an improvement.
+    // A median that is low by chance must not count as an improvement.
     assert_eq!(judged(&QUIET, &[500, 800, 1400]).outcome, Outcome::Unstable);
 }
 

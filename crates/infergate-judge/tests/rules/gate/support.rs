@@ -132,7 +132,7 @@ pub fn time(row: &VerdictRow) -> &TimeEvidence {
     row.time().expect("a time")
 }
 
-/// What the report says of a row beside its numbers.
+/// What the report says of a row in addition to its numbers.
 pub fn note(row: &VerdictRow) -> String {
     words::sentence(row).unwrap_or_default()
 }

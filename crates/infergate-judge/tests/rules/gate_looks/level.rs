@@ -78,7 +78,7 @@ fn balanced_orders_keep_the_level_where_a_fixed_order_does_not() {
 
 #[test]
 fn the_smallest_slowdown_agrees_with_runs_of_their_own() {
-    let called = |ln: f64, std: f64, tests: usize| {
+    let regressed = |ln: f64, std: f64, tests: usize| {
         let run = |seed: u64| {
             let mut random = fastrand::Rng::with_seed(77_000 + seed);
             let mut blocks =
@@ -90,23 +90,23 @@ fn the_smallest_slowdown_agrees_with_runs_of_their_own() {
     };
     for (std, tests) in [(0.005, 5), (0.02, 3)] {
         let smallest = smallest_slowdown(limit(), std, MAX_BLOCKS, tests).expect("a slowdown");
-        let (at, below) = (called(smallest.ln(), std, tests), called(0.9 * limit(), std, tests));
+        let (at, below) = (regressed(smallest.ln(), std, tests), regressed(0.9 * limit(), std, tests));
         // Both shares have standard errors near 0.01, and the search stops within 0.05 % of the smallest.
         assert!((0.92..=0.995).contains(&at), "{smallest}: {at}");
         assert!(below < 0.7, "{below}");
     }
 }
 
-/// A program that began beside the first block says nothing of the others.
+/// A program that ran during the first block alone tells nothing of the others.
 #[test]
-fn one_wild_block_hides_no_slowdown_that_would_be_called() {
+fn one_wild_block_hides_no_slowdown_that_would_regress() {
     let (std, wild, seen) = (0.012, 0.6, 16);
     let mut random = fastrand::Rng::with_seed(5);
     let quiet: Vec<f64> = (1..seen).map(|_| std * normal(&mut random)).collect();
     let differences = [&[wild], &quiet[..]].concat();
     let of_all = sample_std(&differences).and_then(|std| smallest_slowdown(limit(), std, MAX_BLOCKS, 5));
     let smallest = smallest_slowdown_of(limit(), &differences, MAX_BLOCKS, 5).expect("a slowdown");
-    let called = |seed: u64| {
+    let regressed = |seed: u64| {
         let mut random = fastrand::Rng::with_seed(99_000 + seed);
         let mut block = |slower: f64| {
             let is_wild = random.usize(..seen) == 0;
@@ -119,9 +119,9 @@ fn one_wild_block_hides_no_slowdown_that_would_be_called() {
         let suite: Vec<Series> = [smallest.ln(), 0.0, 0.0, 0.0, 0.0].map(&mut case).to_vec();
         outcomes(&suite, 0)[0] == Some(Outcome::Regressed)
     };
-    let share = (0..400).filter(|seed| called(*seed)).count() as f64 / 400.0;
+    let share = (0..400).filter(|seed| regressed(*seed)).count() as f64 / 400.0;
     println!(
-        "one wild block of {seen}: {smallest} would show (called in {share}), by one deviation for all {of_all:?}"
+        "one wild block of {seen}: {smallest} would show (regressed in {share}), by one deviation for all {of_all:?}"
     );
     assert!(of_all.is_none_or(|of_all| of_all > 1.3), "{of_all:?}");
     assert!(smallest < 1.15 && share >= 0.9, "{smallest}: {share}");
@@ -129,7 +129,7 @@ fn one_wild_block_hides_no_slowdown_that_would_be_called() {
 
 #[test]
 fn too_few_blocks_or_too_much_noise_show_no_slowdown() {
-    // Without noise whatever reaches the limit is called, after 10 blocks of five cases and 12 of thirteen.
+    // Without noise whatever reaches the limit regresses, after 10 blocks of five cases and 12 of thirteen.
     assert_eq!(
         [(10, 5), (9, 5), (12, 13), (11, 13)]
             .map(|(blocks, cases)| smallest_slowdown(limit(), 0.0, blocks, cases).is_some()),

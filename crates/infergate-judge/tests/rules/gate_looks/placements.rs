@@ -1,4 +1,4 @@
-//! Suites of which each block times four placements of what changed: luck of a placement is not called slower, and work is.
+//! Suites of which each block times four placements of what changed: layout noise does not regress, and work does.
 
 use infergate_core::stats::normal;
 use infergate_judge::paired::{MAX_BLOCKS, Series, outcomes};
@@ -26,7 +26,7 @@ fn case(slower: [f64; 4], std: f64, random: &mut fastrand::Rng) -> Series {
     Series { expected_std: Some(std), placements, mean: Some(Box::new(mean)), ..series(&differences) }
 }
 
-/// How each case of so many suites ends; `case` is given its place in its suite.
+/// How each case of `SUITES` suites ends; `case` is given its place in its suite.
 fn ends(seed: u64, mut case: impl FnMut(usize, &mut fastrand::Rng) -> Series) -> Vec<Vec<Option<Outcome>>> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut suite = || outcomes(&(0..CASES).map(|at| case(at, &mut random)).collect::<Vec<_>>(), 0);
@@ -39,7 +39,7 @@ fn suites(ends: &[Vec<Option<Outcome>>], outcome: Outcome) -> usize {
 }
 
 #[test]
-fn luck_of_a_placement_is_not_called_slower() {
+fn layout_noise_does_not_regress() {
     for (seed, percent, most) in [
         (1, [9.0, 9.0, 9.0, -27.0], 0),
         (2, [9.2, -15.5, -18.9, 2.0], 0),
@@ -49,42 +49,42 @@ fn luck_of_a_placement_is_not_called_slower() {
     ] {
         let slower = percent.map(|percent| percent / 100.0);
         let ends = ends(seed, |at, random| case(if at == 0 { slower } else { [0.0; 4] }, 0.01, random));
-        let [called, layout] = [Outcome::Regressed, Outcome::Layout].map(|outcome| suites(&ends, outcome));
-        println!("{percent:?} %: {called} of {SUITES} suites called slower, {layout} layout");
-        assert!(called <= most, "{percent:?}: {called}");
-        // Its mean is 2.5 % and 8 %: it would be called, if work were slower.
+        let [regressed, layout] = [Outcome::Regressed, Outcome::Layout].map(|outcome| suites(&ends, outcome));
+        println!("{percent:?} %: {regressed} of {SUITES} suites regressed, {layout} layout");
+        assert!(regressed <= most, "{percent:?}: {regressed}");
+        // Its mean is 2.5 % and 8 %: it would regress, if work were slower.
         assert!(seed < 3 || layout >= 390, "{percent:?}: {layout}");
     }
 }
 
 /// As a sum that runs backwards: 32 % slower on average, and as fast as before at one placement.
 #[test]
-fn a_mean_that_no_luck_explains_is_called_slower() {
+fn a_mean_beyond_layout_noise_regresses() {
     let ends = ends(5, |at, random| case(if at == 0 { [0.4, 0.4, 0.4, 0.0] } else { [0.0; 4] }, 0.01, random));
     assert_eq!(suites(&ends, Outcome::Regressed), SUITES as usize);
 }
 
 #[test]
-fn work_is_called_slower_at_whatever_placement() {
+fn work_regresses_at_whatever_placement() {
     for (seed, std) in [(11, 0.01), (12, 0.02)] {
         let ends = ends(seed, |at, random| {
             let work = if at == 0 { 0.03 } else { 0.0 };
             case([(); 4].map(|()| work + 0.003 * normal(random)), std, random)
         });
-        let [called, layout] = [Outcome::Regressed, Outcome::Layout].map(|outcome| suites(&ends, outcome));
-        println!("+3 %, blocks of {std}: {called} of {SUITES} suites called slower, {layout} layout");
-        assert!(called >= if std > 0.01 { 372 } else { 380 }, "{std}: {called}");
+        let [regressed, layout] = [Outcome::Regressed, Outcome::Layout].map(|outcome| suites(&ends, outcome));
+        println!("+3 %, blocks of {std}: {regressed} of {SUITES} suites regressed, {layout} layout");
+        assert!(regressed >= if std > 0.01 { 372 } else { 380 }, "{std}: {regressed}");
     }
 }
 
 #[test]
-fn unchanged_suites_are_called_slower_no_more_often_than_designed() {
+fn unchanged_suites_regress_no_more_often_than_designed() {
     for (seed, std) in [(21, 0.01), (22, 0.02)] {
         let ends = ends(seed, |_, random| case([0.0; 4], std, random));
-        let called = suites(&ends, Outcome::Regressed);
+        let regressed = suites(&ends, Outcome::Regressed);
         let passed = ends.iter().filter(|suite| suite.iter().all(|end| end.is_some_and(|end| end.exit_code() == 0)));
         let passed = passed.count();
-        println!("unchanged, blocks of {std}: {called} of {SUITES} suites called slower, {passed} passed");
-        assert!(called <= 4 && passed >= 380, "{std}: {called} called and {passed} passed");
+        println!("unchanged, blocks of {std}: {regressed} of {SUITES} suites regressed, {passed} passed");
+        assert!(regressed <= 4 && passed >= 380, "{std}: {regressed} regressed and {passed} passed");
     }
 }

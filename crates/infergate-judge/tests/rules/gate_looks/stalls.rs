@@ -12,7 +12,7 @@ use infergate_receipts::{BlockCase, BlockRecord, Outcome, PairedCase, Shown};
 use crate::gate::support::measured;
 use crate::gate_looks::{limit, series};
 
-/// A share of head's steps that takes so many times as long.
+/// A share of head's steps that takes a multiple of its time.
 #[derive(Debug, Clone, Copy)]
 struct Stall {
     share: f64,
@@ -41,11 +41,11 @@ const USUAL: World = World { pairs: 48, step_std: 0.03, process_std: 0.006, chan
 impl World {
     fn block(self, stall: Stall, random: &mut fastrand::Rng) -> BlockCase {
         let mut side = |change: f64, stall: Stall| -> Vec<u64> {
-            let luck = change + self.process_std / 2.0_f64.sqrt() * normal(random);
+            let process = change + self.process_std / 2.0_f64.sqrt() * normal(random);
             let mut sample = || {
                 let stalls = if random.f64() < stall.share { stall.times } else { 1.0 };
                 let burst = if random.f64() < self.bursts { 1.0 + 3.0 * random.f64() } else { 1.0 };
-                (2e7 * stalls * burst * (luck + self.step_std * normal(random)).exp()) as u64
+                (2e7 * stalls * burst * (process + self.step_std * normal(random)).exp()) as u64
             };
             (0..self.pairs).map(|_| sample()).collect()
         };
@@ -88,28 +88,28 @@ fn share(of: impl Iterator<Item = bool>) -> f64 {
 }
 
 #[test]
-fn each_of_three_stalls_is_called_in_nineteen_gates_of_twenty() {
+fn each_of_three_stalls_regresses_in_nineteen_gates_of_twenty() {
     for (seed, stall) in (1..).zip(CHANGES) {
         let mut random = fastrand::Rng::with_seed(seed);
         let suites: Vec<Vec<Series>> = (0..200).map(|_| USUAL.suite(stall, &mut random)).collect();
         let is = |suite: &[Series], outcome| matches!(settled(suite)[0], Some((is, _)) if is == outcome);
-        let called = share(suites.iter().map(|suite| is(suite, Outcome::Regressed)));
+        let regressed = share(suites.iter().map(|suite| is(suite, Outcome::Regressed)));
         let passed = share(suites.iter().map(|suite| is(suite, Outcome::WithinLimit)));
         let alone = share(suites.iter().map(|suite| is(&by_median_alone(suite), Outcome::WithinLimit)));
-        let beside = suites.iter().flat_map(|suite| settled(suite).into_iter().skip(1));
-        let beside = share(beside.map(|other| matches!(other, Some((Outcome::Regressed, _)))));
+        let others = suites.iter().flat_map(|suite| settled(suite).into_iter().skip(1));
+        let others = share(others.map(|other| matches!(other, Some((Outcome::Regressed, _)))));
         let mut blocks: Vec<usize> = suites.iter().filter_map(|suite| Some(settled(suite)[0]?.1)).collect();
         blocks.sort_unstable();
         println!(
-            "{:.0} % of steps {:.0} times as long: called {:.1} %, passed {:.1} %, by the median alone passed {:.1} %, median {} blocks",
+            "{:.0} % of steps {:.0} times as long: regressed {:.1} %, passed {:.1} %, by the median alone passed {:.1} %, median {} blocks",
             stall.share * 100.0,
             stall.times,
-            called * 100.0,
+            regressed * 100.0,
             passed * 100.0,
             alone * 100.0,
             blocks[blocks.len() / 2],
         );
-        assert!(called >= 0.97 && passed <= 0.02 && beside <= 0.01, "{stall:?}: {called} {passed} {beside}");
+        assert!(regressed >= 0.97 && passed <= 0.02 && others <= 0.01, "{stall:?}: {regressed} {passed} {others}");
         // The median of a quarter of slow steps moves a little.
         assert!(alone >= 0.95 || stall.share > 0.2, "{stall:?}: {alone}");
     }
@@ -117,7 +117,7 @@ fn each_of_three_stalls_is_called_in_nineteen_gates_of_twenty() {
 
 /// A stall hits few of the samples at a placement, and none in most blocks there.
 #[test]
-fn a_stall_is_no_luck_of_a_placement() {
+fn a_stall_is_no_layout_noise() {
     let process = World { pairs: 12, process_std: 0.012, ..USUAL };
     let plan = measured("decode/p128", 1, &[0.0]);
     let mean = Some(mean_test(None, limit().exp(), Some(0.018)));
@@ -133,25 +133,25 @@ fn a_stall_is_no_luck_of_a_placement() {
         BlockRecord { cases: vec![of_all], ..plan.blocks[0].clone() }
     };
     let suites = 200;
-    let called = (0..suites).filter(|_| {
+    let regressed = (0..suites).filter(|_| {
         let blocks: Vec<BlockRecord> = (0..MAX_BLOCKS).map(|_| block()).collect();
         let (_, series) = paired::series(std::slice::from_ref(&case), &blocks, false).swap_remove(0);
         outcomes(&[series], 4)[0] == Some(Outcome::Regressed)
     });
-    let called = called.count();
-    println!("2 % of steps 6 times as long, at four placements: called in {called} of {suites}");
-    assert!(called >= 190, "{called} of {suites}");
+    let regressed = regressed.count();
+    println!("2 % of steps 6 times as long, at four placements: regressed in {regressed} of {suites}");
+    assert!(regressed >= 190, "{regressed} of {suites}");
 }
 
 #[test]
-fn suites_without_a_stall_pass_as_soon_and_are_called_no_more_often() {
+fn suites_without_a_stall_pass_as_soon_and_regress_no_more_often() {
     let mut random = fastrand::Rng::with_seed(11);
-    let (mut called, mut passed, mut blocks, mut alone, mut slower) = (0, 0, 0, 0, 0);
+    let (mut regressed, mut passed, mut blocks, mut alone, mut slower) = (0, 0, 0, 0, 0);
     let suites = 400;
     for _ in 0..suites {
         let suite = USUAL.suite(NONE, &mut random);
         let ends = settled(&suite);
-        called += usize::from(ends.iter().any(|end| matches!(end, Some((Outcome::Regressed, _)))));
+        regressed += usize::from(ends.iter().any(|end| matches!(end, Some((Outcome::Regressed, _)))));
         passed += usize::from(ends.iter().all(|end| end.is_some_and(|(outcome, _)| outcome.exit_code() == 0)));
         let longest = |suite: &[Series]| settled(suite).iter().flatten().map(|(_, blocks)| *blocks).max().unwrap_or(0);
         blocks += longest(&suite);
@@ -162,13 +162,13 @@ fn suites_without_a_stall_pass_as_soon_and_are_called_no_more_often() {
     }
     let mean = |sum: usize| sum as f64 / suites as f64;
     println!(
-        "unchanged: called {called} of {suites}, passed {passed}, {:.1} blocks ({:.1} by the median alone), an interval above zero in \
+        "unchanged: regressed {regressed} of {suites}, passed {passed}, {:.1} blocks ({:.1} by the median alone), an interval above zero in \
          {:.1} %",
         mean(blocks),
         mean(alone),
         mean(slower) * 100.0
     );
-    assert!(called <= 4 && passed >= suites * 99 / 100, "{called} called and {passed} passed of {suites}");
+    assert!(regressed <= 4 && passed >= suites * 99 / 100, "{regressed} regressed and {passed} passed of {suites}");
     assert!(mean(blocks) <= mean(alone) + 1.5, "{blocks} and {alone}");
 }
 
