@@ -94,8 +94,8 @@ fn judge_by(head: &Receipt, base: Option<&Baseline>, references: &[&Baseline], p
     Ok(decide((&head.invalid, head.partial), head.cases.is_empty(), policy, rows, notes))
 }
 
-/// Compares a run with a file. Against a baseline it judges as [`judge`] does. A receipt counts as a baseline of one session: time is
-/// advisory, and the exact channel decides where the platforms match.
+/// Compares a run with a file. Against a baseline it judges as [`judge`] does. A receipt counts as a baseline of one session:
+/// time is advisory, and the exact channel decides if the platforms match.
 pub fn compare(base: &ReceiptOrBaseline, head: &Receipt, policy: &Policy) -> Result<Verdict> {
     let verdict = match base {
         ReceiptOrBaseline::Baseline(baseline) => judge(head, Some(baseline), policy)?,

@@ -13,8 +13,8 @@ use infergate_receipts::{
     ProcessSamples, Reason, Receipt, Remedy, Subject, Target, TargetEvidence, TargetMetric, VerdictRow, blocks_of,
 };
 
-/// The value of `record`: the median over processes of each process's median, the variation of all samples, or the largest
-/// count seen. `None` where the metric is undefined for the case or nothing was timed or counted.
+/// The value of `record`: the median over processes of each process's median, the variation of all samples, or the largest count
+/// seen. `None` if the metric is undefined for the case or nothing was timed or counted.
 pub fn value(metric: TargetMetric, record: &CaseRecord) -> Option<f64> {
     if metric.is_counted() { count(metric, &record.counters) } else { timed(metric, record.id, &record.processes) }
 }

@@ -21,8 +21,8 @@ pub struct Series {
     pub expected_std: Option<f64>,
     /// d of each block, in the order they were measured. It ends when the case is settled.
     pub differences: Vec<f64>,
-    /// For each placement of what changed: the block's number, from 0, and d of its medians there. Empty where both sides were timed as
-    /// they were linked.
+    /// For each placement of what changed: the block's number, from 0, and d of its medians there. Empty if both sides were timed
+    /// as they were linked.
     pub placements: Vec<Vec<(usize, f64)>>,
     /// The time budget is used up: no block follows.
     pub is_last: bool,
