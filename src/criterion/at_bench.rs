@@ -57,8 +57,19 @@ impl<M: Measurement> AtBench<'_, '_, M> {
 
     /// One iteration: the words of the output's SHA-256.
     fn once(&mut self) -> Result<Vec<u32>> {
-        let once = Once { iterations: 1, warm_up: false, took: None };
-        Ok(once.run(self.case, self.measurement, self.bench)?.1)
+        Ok(self.run(1, false)?.1)
+    }
+
+    /// Runs the bench: what so many iterations took, nanoseconds, and the words of the output's SHA-256.
+    fn run(&mut self, iterations: u64, warm_up: bool) -> Result<(u64, Vec<u32>)> {
+        let mut once = Once { iterations, warm_up, took: None };
+        let mut bencher = Bencher::new(&mut once, self.measurement);
+        (self.bench)(&mut bencher);
+        let output = bencher.output;
+        let took = once.took.with_context(|| no_loop(self.case))?;
+        let ns = self.measurement.to_f64(&took).round();
+        ensure!((0.0..1e18).contains(&ns), "{}: {ns} ns is no time; fix its iter_custom", self.case);
+        Ok((ns as u64, output.map(|bytes| words(&Sha256::digest(bytes))).unwrap_or_default()))
     }
 
     /// What `look` sees of the second iteration of the bench's loop.
@@ -106,11 +117,7 @@ impl<M: Measurement> Measured for AtBench<'_, '_, M> {
     fn sample(&mut self, _: Case, sampling: Sampling) -> Result<Vec<Vec<u64>>> {
         self.ensure_prepared()?;
         let Sampling { count, iterations, warm_up } = sampling;
-        let sample = |_| {
-            let once = Once { iterations: iterations as u64, warm_up, took: None };
-            Ok(vec![once.run(self.case, self.measurement, self.bench)?.0])
-        };
-        (0..count).map(sample).collect()
+        (0..count).map(|_| Ok(vec![self.run(iterations as u64, warm_up)?.0])).collect()
     }
 
     /// Always warmed up: the first iteration of a closure may do what no further one does.
@@ -169,19 +176,6 @@ impl<M: Measurement> Timed<M> for Once<M> {
             set_up(|| drop(routine(1)));
         }
         self.took = Some(routine(self.iterations));
-    }
-}
-
-impl<M: Measurement> Once<M> {
-    /// Runs the bench: what its iterations took, nanoseconds, and the words of the output's SHA-256.
-    fn run(mut self, case: Case, measurement: &M, bench: &mut Closure<'_, M>) -> Result<(u64, Vec<u32>)> {
-        let mut bencher = Bencher::new(&mut self, measurement);
-        bench(&mut bencher);
-        let output = bencher.take_output();
-        let took = self.took.with_context(|| no_loop(case))?;
-        let ns = measurement.to_f64(&took).round();
-        ensure!((0.0..1e18).contains(&ns), "{case}: {ns} ns is no time; fix its iter_custom");
-        Ok((ns as u64, output.map(|bytes| words(&Sha256::digest(bytes))).unwrap_or_default()))
     }
 }
 

@@ -24,7 +24,7 @@ impl<M: Measurement> Timed<M> for ::criterion::Bencher<'_, Shared<M>> {
 pub struct Bencher<'a, M: Measurement = WallTime> {
     timed: &'a mut dyn Timed<M>,
     measurement: &'a M,
-    output: Option<Vec<u8>>,
+    pub(super) output: Option<Vec<u8>>,
 }
 
 // SAFETY: it is behind an exclusive borrow, and whatever implements `Timed` is plain data, criterion's `Bencher` with its `Arc<M>`, or a
@@ -40,10 +40,6 @@ impl<'a, M: Measurement> Bencher<'a, M> {
     /// bench whose output is not what it was. `cargo bench` ignores it.
     pub fn output(&mut self, computed: impl AsRef<[u8]>) {
         self.output = Some(computed.as_ref().to_vec());
-    }
-
-    pub(super) fn take_output(&mut self) -> Option<Vec<u8>> {
-        self.output.take()
     }
 
     /// Runs `routine` with the measurement and a number of iterations.
