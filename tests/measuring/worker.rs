@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use infergate::engine::LoadRequest;
 use infergate_core::case::Case;
-use infergate_core::worker::{Client, Hello, Timeouts, WorkerError, WorkerFile, trust_virtual_clocks};
+use infergate_core::worker::{Client, Hello, Sampling, Timeouts, WorkerError, WorkerFile, trust_virtual_clocks};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -147,7 +147,7 @@ fn a_newer_worker_is_asked_for_what_both_know() {
     let mut client = spawn("newer");
     load(&mut client).expect("loads");
     assert_eq!(client.prepare(case("decode/p1"), None).expect("prepares").output.ids, [7, 7]);
-    assert_eq!(client.sample(case("decode/p1"), 1, 1).expect("samples").samples_ns, [[100]]);
+    assert_eq!(client.sample(case("decode/p1"), Sampling::of(1, 1)).expect("samples").samples_ns, [[100]]);
     let error = client.turn(case("generate/p1-o2"), 2).expect_err("it does not list that");
     assert!(
         matches!(error, WorkerError::Refused(_)) && error.to_string().contains("does not know \"turn\""),
@@ -160,8 +160,8 @@ fn answers_of_another_size_or_shape_are_refused() {
     let mut client = spawn("unsound");
     load(&mut client).expect("loads");
     assert!(broken(client.prepare(case("decode/p1"), None)).contains("3 output tokens"));
-    assert!(broken(client.sample(case("decode/p1"), 3, 1)).contains("4 samples"));
-    assert!(broken(client.sample(case("decode/p1"), 4, 1)).contains("with 0 times"));
+    assert!(broken(client.sample(case("decode/p1"), Sampling::of(3, 1))).contains("4 samples"));
+    assert!(broken(client.sample(case("decode/p1"), Sampling::of(4, 1))).contains("with 0 times"));
     assert!(broken(client.turn(case("generate/p1-o2"), 2)).contains("0 tokens"));
     assert!(broken(client.memory(None)).contains("one of `ok`, `error` and `invalid`"));
 }
@@ -181,8 +181,8 @@ fn times_that_nobody_waited_for_are_invalid() {
     let mut client = spawn("unsound");
     load(&mut client).expect("loads");
     for error in [
-        client.sample(case("decode/p1"), 1, 1).map(drop),
-        client.sample(case("decode/p1"), 2, 1).map(drop),
+        client.sample(case("decode/p1"), Sampling::of(1, 1)).map(drop),
+        client.sample(case("decode/p1"), Sampling::of(2, 1)).map(drop),
         client.ttft(1).map(drop),
     ] {
         let error = error.expect_err("cannot be true");
@@ -198,9 +198,9 @@ fn an_engine_may_print() {
     let load = LoadRequest { model: "fake:prints".into(), ..LoadRequest::default() };
     client.load(&load, None).expect("loads");
     client.prepare(case("generate/p8-o8"), None).expect("prepares");
-    let samples = client.sample(case("decode/p8"), 2, 1).expect_err("was not prepared");
+    let samples = client.sample(case("decode/p8"), Sampling::of(2, 1)).expect_err("was not prepared");
     assert!(matches!(samples, WorkerError::Refused(_)), "{samples}");
-    assert_eq!(client.sample(case("generate/p8-o8"), 2, 3).expect("samples").samples_ns.len(), 2);
+    assert_eq!(client.sample(case("generate/p8-o8"), Sampling::of(2, 3)).expect("samples").samples_ns.len(), 2);
 }
 
 #[test]

@@ -127,7 +127,7 @@ fn watch(
             // second iteration on.
             let sampling = Sampling { warm_up: case.warm_up, ..Sampling::of(1, case.iterations_per_sample) };
             for _ in 0..case.pairs.div_ceil(PAIRS_DIVISOR).max(1) {
-                client.sample_as(case.id, sampling)?;
+                client.sample(case.id, sampling)?;
             }
             written += &new()?;
             let ran: BTreeSet<u64> = loading.iter().copied().chain(places(process, &written)?).collect();

@@ -295,7 +295,7 @@ impl<'a> Suite<'a> {
 /// Samples of a worker. A bench is warmed up: the first iteration of its closure can do what no further one does.
 fn sample(client: &mut Client, case: Case, count: usize, iterations: usize) -> Result<ProcessSamples, WorkerError> {
     let warm_up = client.can(Capability::WarmUp);
-    client.sample_as(case, Sampling { warm_up, ..Sampling::of(count, iterations) })
+    client.sample(case, Sampling { warm_up, ..Sampling::of(count, iterations) })
 }
 
 /// The time of an iteration by the first sample, nanoseconds, at least one.

@@ -23,7 +23,7 @@ use crate::paired::{PairedRequest, TimedBuilds};
 use infergate_build::code::{Changed, ChangedFunction};
 use infergate_build::edited::Edited;
 use infergate_core::text_file::read_bytes;
-use infergate_core::worker::{Capability, Client, Profile, Timeouts, WorkerFile};
+use infergate_core::worker::{Capability, Client, Profile, Sampling, Timeouts, WorkerFile};
 use infergate_receipts::{Explained, PairedCase};
 
 pub use change::{edited_first, explained};
@@ -221,11 +221,11 @@ fn start(case: &PairedCase, file: &WorkerFile, sides: &Sides) -> Result<Client<'
 
 /// How long the timed regions of a sample take, and how long the whole sample takes, nanoseconds.
 fn sample_ns(case: &PairedCase, client: &mut Client) -> Result<(f64, f64)> {
-    let iterations = case.iterations_per_sample;
+    let sampling = Sampling::of(1, case.iterations_per_sample);
     // The first sample sets up what later ones reuse, such as a prompt that was read.
-    client.sample(case.id, 1, iterations)?;
+    client.sample(case.id, sampling)?;
     let begun = Instant::now();
-    let sample = client.sample(case.id, 1, iterations)?.samples_ns;
+    let sample = client.sample(case.id, sampling)?.samples_ns;
     let passed_ns = begun.elapsed().as_nanos() as f64;
     let timed_ns = sample.iter().filter_map(|times| times.last()).map(|ns| *ns as f64).sum::<f64>();
     Ok((timed_ns.max(1.0), passed_ns.max(1.0)))

@@ -92,7 +92,7 @@ impl ProcessPair {
     /// Takes one sample of a side, of as many iterations as are planned.
     pub fn sample(&mut self, side: Side, case: &PairedCase) -> Result<ProcessSamples, WorkerError> {
         let sampling = Sampling { warm_up: case.warm_up, ..Sampling::of(1, case.iterations_per_sample) };
-        self.client(side).sample_as(case.id, sampling).map_err(|error| error.of(side.name()))
+        self.client(side).sample(case.id, sampling).map_err(|error| error.of(side.name()))
     }
 
     /// The outputs of base and head. Base is fed head's output, so that the logits of both sides line up.

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use infergate::engine::LoadRequest;
 use infergate_core::case::Case;
-use infergate_core::worker::{Client, Launcher, Timeouts, WorkerError, WorkerFile};
+use infergate_core::worker::{Client, Launcher, Sampling, Timeouts, WorkerError, WorkerFile};
 
 use crate::repositories::{commit, empty_repository};
 use crate::sandbox::{Sandbox, error, stdout};
@@ -26,11 +26,11 @@ fn an_engine_in_python_is_a_worker() {
         let said = client.prepare(case, None).expect("an output").output.ids;
         assert_eq!(said.len(), ids, "{id}");
         assert_eq!(client.prepare(case, Some(said.clone())).expect("again").output.ids, said, "{id}");
-        let samples = client.sample(case, 2, 1).expect("samples").samples_ns;
+        let samples = client.sample(case, Sampling::of(2, 1)).expect("samples").samples_ns;
         assert!(samples.len() == 2 && samples.iter().all(|sample| sample.len() == times), "{id}: {samples:?}");
         let other = client.prepare(case, Some(vec![256; ids])).expect_err("it says what it said");
         assert!(matches!(&other, WorkerError::Invalid(why) if why.contains("not the same in every run")), "{other}");
-        let samples = client.sample(case, 1, 1).expect_err("it was prepared for another output");
+        let samples = client.sample(case, Sampling::of(1, 1)).expect_err("it was prepared for another output");
         assert!(matches!(samples, WorkerError::Invalid(_)), "{samples}");
     }
 }
@@ -71,7 +71,7 @@ fn a_command_is_run_once_a_sample_and_what_it_prints_is_its_output() {
     let (mut client, case) = launched("/bin/sh", &["-c", "echo one"], true);
     let one = client.prepare(case, None).expect("an output").output;
     assert_eq!(one.ids.len(), 8);
-    assert_eq!(client.sample(case, 3, 1).expect("samples").samples_ns.len(), 3);
+    assert_eq!(client.sample(case, Sampling::of(3, 1)).expect("samples").samples_ns.len(), 3);
     let (mut client, case) = launched("/bin/sh", &["-c", "echo two"], true);
     assert_ne!(client.prepare(case, None).expect("an output").output.ids, one.ids);
     let (mut client, case) = launched("/bin/sh", &["-c", "echo $$"], false);

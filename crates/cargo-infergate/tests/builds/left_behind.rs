@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 
 use infergate::engine::LoadRequest;
 use infergate_core::process::Group;
-use infergate_core::worker::{Client, Timeouts, WorkerError, WorkerFile};
+use infergate_core::worker::{Client, Sampling, Timeouts, WorkerError, WorkerFile};
 
 use crate::command_worker::{launched, launched_until};
 use crate::interrupt::signal;
@@ -68,7 +68,7 @@ fn what_a_command_leaves_behind_ends_with_the_sample_and_holds_nothing_up() {
     // They hold the command's output open, too.
     client.prepare(case, None).expect("an output");
     holders.end();
-    assert_eq!(client.sample(case, 3, 1).expect("samples").samples_ns.len(), 3);
+    assert_eq!(client.sample(case, Sampling::of(3, 1)).expect("samples").samples_ns.len(), 3);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use cargo_infergate::paired::Program;
 use infergate::engine::LoadRequest;
 use infergate_core::case::Case;
-use infergate_core::worker::{Client, Loaded, Timeouts, WorkerFile};
+use infergate_core::worker::{Client, Loaded, Sampling, Timeouts, WorkerFile};
 use infergate_receipts::{PairedReceipt, read};
 
 use crate::sandbox::{Sandbox, error, ran, stdout};
@@ -74,7 +74,7 @@ fn in_any_order((mut client, loaded): (Client<'static>, Loaded)) {
         assert_eq!(prepared.output.ids.len(), if says { 8 } else { 0 }, "{bench}");
     }
     for name in ["sort/lent", "sum", "fib/80", "fib/80", "fib/10"] {
-        let samples = client.sample(case(name), 3, 50).expect("samples");
+        let samples = client.sample(case(name), Sampling::of(3, 50)).expect("samples");
         assert_eq!(samples.samples_ns.len(), 3, "{name}");
         assert!(samples.samples_ns.iter().all(|sample| sample.len() == 1 && sample[0] > 0), "{name}: {samples:?}");
     }
@@ -96,7 +96,11 @@ fn a_main_of_its_own_is_a_worker_up_to_its_end() {
         assert_eq!(client.prepare(case(name), None).expect("prepared").output.ids.len(), says(name), "{name}");
     }
     for (name, ns) in [("told/5", 5), ("told/3", 3), ("last", 7), ("told/5", 5)] {
-        assert_eq!(client.sample(case(name), 2, 10).expect("samples").samples_ns, [[ns * 10], [ns * 10]], "{name}");
+        assert_eq!(
+            client.sample(case(name), Sampling::of(2, 10)).expect("samples").samples_ns,
+            [[ns * 10], [ns * 10]],
+            "{name}"
+        );
         assert_eq!(fs::read_dir(&made).expect("a folder").count(), 1, "{name}");
     }
     drop(client);

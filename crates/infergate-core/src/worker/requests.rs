@@ -113,21 +113,12 @@ impl Client<'_> {
         Ok(reply.text)
     }
 
-    /// Takes `count` samples of a prepared case, each the sum over `iterations`.
+    /// Takes samples of a prepared case, each the sum over its iterations.
     ///
     /// # Errors
     /// As [`ttft`](Self::ttft).
     #[inline]
-    pub fn sample(&mut self, case: Case, count: usize, iterations: usize) -> Result<ProcessSamples, WorkerError> {
-        self.sample_as(case, Sampling::of(count, iterations))
-    }
-
-    /// As [`sample`](Self::sample), in this way.
-    ///
-    /// # Errors
-    /// As [`sample`](Self::sample).
-    #[inline]
-    pub fn sample_as(&mut self, case: Case, sampling: Sampling) -> Result<ProcessSamples, WorkerError> {
+    pub fn sample(&mut self, case: Case, sampling: Sampling) -> Result<ProcessSamples, WorkerError> {
         let Sampling { count, iterations, .. } = sampling;
         let (reply, waited): (SampleReply, _) = self.ask(&Request::Sample { case: self.own_name(case), sampling })?;
         self.idle = reply.idle;
