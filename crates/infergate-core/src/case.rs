@@ -214,6 +214,7 @@ pub fn full_grid(context_tokens: usize) -> Vec<Case> {
 /// # Errors
 /// When a pattern names nothing, which lists what there is.
 pub fn select(patterns: &[String], from: &[Case]) -> Result<Vec<Case>> {
+    let is_bench = |case: &Case| matches!(case, Case::Bench(_));
     let mut chosen: Vec<Case> = Vec::new();
     for pattern in patterns {
         let glob = wildmatch::WildMatch::new(pattern);
@@ -222,7 +223,7 @@ pub fn select(patterns: &[String], from: &[Case]) -> Result<Vec<Case>> {
             match pattern.parse() {
                 Ok(case) => found.push(case),
                 // A bench can be called anything.
-                Err(error) if pattern.contains("/p") && !pattern.contains('*') && !are_benches(from) => {
+                Err(error) if pattern.contains("/p") && !pattern.contains('*') && !from.iter().any(is_bench) => {
                     return Err(error);
                 }
                 Err(_) => bail!("no case matches '{pattern}'; there are {}", list(from)),
@@ -235,10 +236,6 @@ pub fn select(patterns: &[String], from: &[Case]) -> Result<Vec<Case>> {
         }
     }
     Ok(chosen)
-}
-
-fn are_benches(cases: &[Case]) -> bool {
-    cases.iter().any(|case| matches!(case, Case::Bench(_)))
 }
 
 fn list(cases: &[Case]) -> String {

@@ -76,17 +76,13 @@ impl FromStr for Subject {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "model" => Ok(Self::Model),
-            _ => match text.strip_prefix(LOAD_PREFIX) {
-                Some(name) => {
-                    let is_name = name.len() <= MAX_NAME_BYTES && !name.chars().any(char::is_control);
-                    ensure!(is_name, "a level's name has at most {MAX_NAME_BYTES} bytes and no control characters");
-                    Ok(Self::Load(name.into()))
-                }
-                None => text.parse().map(Self::Case),
-            },
+        if text == "model" {
+            return Ok(Self::Model);
         }
+        let Some(name) = text.strip_prefix(LOAD_PREFIX) else { return text.parse().map(Self::Case) };
+        let is_name = name.len() <= MAX_NAME_BYTES && !name.chars().any(char::is_control);
+        ensure!(is_name, "a level's name has at most {MAX_NAME_BYTES} bytes and no control characters");
+        Ok(Self::Load(name.into()))
     }
 }
 
