@@ -32,7 +32,7 @@ struct Args {
     #[arg(long)]
     dtype: Option<String>,
     /// Threads to compute with
-    #[arg(long, default_value_t = default_threads())]
+    #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, usize::from))]
     threads: usize,
     /// Seed of synthetic weights
     #[arg(long, default_value_t = 42)]
@@ -122,8 +122,4 @@ fn generate(args: &Args, engine: &mut dyn Engine, prompt: &[TokenId]) -> Result<
 fn print(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")
-}
-
-fn default_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
