@@ -96,8 +96,19 @@ impl Measured for Worker<'_> {
     }
 
     fn prepare(&mut self, case: Case, known: Ids, feed: Ids) -> Result<PreparedReply> {
-        let prepared = self.loaded()?.prepare(case, known, feed.as_deref())?;
+        let loaded = self.loaded()?;
+        ensure!(case.phase() != Phase::Bench, "worker: there is no bench called '{case}' here; this is an engine's");
+        case.ensure_fits(loaded.engine.info().context_tokens)?;
+        let prompt = loaded.prompt(case.prompt_tokens())?;
+        let engine = loaded.engine.as_mut();
+        let prepared = match known {
+            Some(known) => measure::prepare_known(engine, case, prompt, known)?,
+            None => measure::prepare(engine, case, prompt, feed.as_deref())?,
+        };
         let (output, work) = (prepared.output.clone(), prepared.work);
+        loaded.sampler.forget();
+        loaded.prepared.retain(|known| known.case != case);
+        loaded.prepared.push(prepared);
         Ok(PreparedReply { output, work, throughput: None, counted_tokens: None })
     }
 
@@ -196,20 +207,6 @@ impl LoadedEngine {
 
     fn prompt(&self, tokens: usize) -> Result<Vec<TokenId>> {
         measure::fixed_prompt(self.engine.as_ref(), self.prompt_text(), tokens, self.seed)
-    }
-
-    fn prepare(&mut self, case: Case, known: Option<Vec<TokenId>>, feed: Option<&[TokenId]>) -> Result<&Prepared> {
-        ensure!(case.phase() != Phase::Bench, "worker: there is no bench called '{case}' here; this is an engine's");
-        case.ensure_fits(self.engine.info().context_tokens)?;
-        let prompt = self.prompt(case.prompt_tokens())?;
-        let prepared = match known {
-            Some(known) => measure::prepare_known(self.engine.as_mut(), case, prompt, known)?,
-            None => measure::prepare(self.engine.as_mut(), case, prompt, feed)?,
-        };
-        self.sampler.forget();
-        self.prepared.retain(|known| known.case != case);
-        self.prepared.push(prepared);
-        self.prepared.last().context("just pushed")
     }
 
     /// The number of the first of `runs` further runs of the memory phase.
