@@ -4,7 +4,6 @@ use std::io::{BufRead, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use serde::Serialize;
 use serde_json::{Value, to_value};
 
 use super::between::is_timed;
@@ -157,31 +156,28 @@ impl<R: BufRead, W: Write> Wire<R, W> {
 
 fn answer(measured: &mut dyn Measured, request: Request, idle: Option<Idle>) -> Result<Value> {
     measured.check(&request)?;
-    match request {
-        Request::Hello => to_answer(measured.hello()?),
-        Request::Load { request, prompt_text } => to_answer(measured.load(&request, prompt_text)?),
-        Request::Ttft { prompt_tokens } => to_answer(measured.ttft(prompt_tokens)?),
-        Request::Prepare { case, known, feed } => to_answer(measured.prepare(case, known, feed)?),
+    let reply = match request {
+        Request::Hello => to_value(measured.hello()?),
+        Request::Load { request, prompt_text } => to_value(measured.load(&request, prompt_text)?),
+        Request::Ttft { prompt_tokens } => to_value(measured.ttft(prompt_tokens)?),
+        Request::Prepare { case, known, feed } => to_value(measured.prepare(case, known, feed)?),
         Request::Sample { case, sampling } => {
-            to_answer(SampleReply { samples_ns: measured.sample(case, sampling)?, idle })
+            to_value(SampleReply { samples_ns: measured.sample(case, sampling)?, idle })
         }
-        Request::Turn { case, tokens } => to_answer(TurnReply { step_ns: measured.turn(case, tokens)?, idle }),
-        Request::Memory { case } => to_answer(measured.memory(case)?),
-        Request::Inference { case } => to_answer(measured.inference(case)?),
-        Request::Count { case, repeats } => to_answer(measured.count(case, repeats)?),
-        Request::Locate { case, runs } => to_answer(measured.locate(case, runs)?),
-        Request::Sites { case } => to_answer(measured.sites(case)?),
+        Request::Turn { case, tokens } => to_value(TurnReply { step_ns: measured.turn(case, tokens)?, idle }),
+        Request::Memory { case } => to_value(measured.memory(case)?),
+        Request::Inference { case } => to_value(measured.inference(case)?),
+        Request::Count { case, repeats } => to_value(measured.count(case, repeats)?),
+        Request::Locate { case, runs } => to_value(measured.locate(case, runs)?),
+        Request::Sites { case } => to_value(measured.sites(case)?),
         Request::Profile { case, count, iterations, file } => {
-            to_answer(measured.profile(case, count, iterations, &file)?)
+            to_value(measured.profile(case, count, iterations, &file)?)
         }
-        Request::Reread { case, count, skip } => to_answer(measured.reread(case, count, skip)?),
-        Request::Text { ids } => to_answer(TextReply { text: measured.text(&ids)? }),
-        Request::LoadLevel { plan } => to_answer(measured.load_level(&plan)?),
-        Request::Window { case, plan } => to_answer(measured.window(case, plan)?),
-        Request::CountTokens { texts } => to_answer(CountedTokens { tokens: measured.count_tokens(&texts)? }),
-    }
-}
-
-fn to_answer(reply: impl Serialize) -> Result<Value> {
-    to_value(reply).context("worker: an answer cannot be written as JSON")
+        Request::Reread { case, count, skip } => to_value(measured.reread(case, count, skip)?),
+        Request::Text { ids } => to_value(TextReply { text: measured.text(&ids)? }),
+        Request::LoadLevel { plan } => to_value(measured.load_level(&plan)?),
+        Request::Window { case, plan } => to_value(measured.window(case, plan)?),
+        Request::CountTokens { texts } => to_value(CountedTokens { tokens: measured.count_tokens(&texts)? }),
+    };
+    reply.context("worker: an answer cannot be written as JSON")
 }
