@@ -22,7 +22,12 @@ pub fn is_this_machine(host: &str) -> bool {
 
 /// Looks at the machine this process runs on. Host name, clock speed and kernel build stay out of it.
 pub fn detect() -> Machine {
-    let cpu = detect_cpu();
+    // Linux tells more in `/proc/cpuinfo` than the brand; elsewhere the brand is all there is.
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let cpu = cpu::parse_cpuinfo(&text).unwrap_or_else(|| {
+        let (vendor, brand) = system::brand().unwrap_or_default();
+        Cpu::from_brand(&vendor, &brand)
+    });
     let logical_cores = thread::available_parallelism().map_or(1, usize::from);
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     Machine {
@@ -56,15 +61,6 @@ impl Machine {
         self.devices.extend(devices);
         self
     }
-}
-
-/// Linux tells more in `/proc/cpuinfo` than the brand; elsewhere the brand is all there is.
-fn detect_cpu() -> Cpu {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    cpu::parse_cpuinfo(&text).unwrap_or_else(|| {
-        let (vendor, brand) = system::brand().unwrap_or_default();
-        Cpu::from_brand(&vendor, &brand)
-    })
 }
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
