@@ -7,6 +7,7 @@ mod marks;
 use infergate_core::printable::printable_within;
 
 use super::model::{Chart, Layer};
+use super::units::trimmed;
 use axes::Frame;
 
 /// Width of every picture, px: its words can be read on a telephone, and two of them stand side by side on a desk.
@@ -16,7 +17,7 @@ const WIDTH: f64 = 560.0;
 pub const STYLE: &str = include_str!("../templates/chart.css");
 
 /// Characters of a text in a picture.
-const MAX_CHARS: usize = 160;
+const MAX_CHARS: usize = 640;
 /// Size of the heading, px.
 const TITLE_SIZE: f64 = 17.0;
 /// Size of the words of the legend and of spans, px.
@@ -45,7 +46,7 @@ fn draw(chart: &Chart, style: &str) -> String {
     let frame = Frame::of(chart, top);
     let height = px(frame.height);
     let (id, title) = (&chart.id, escape(&chart.title));
-    let about = escape(&printable_within(&chart.caption, 4 * MAX_CHARS));
+    let about = escape(&chart.caption);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"ig\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
          height=\"{height}\" role=\"img\" aria-labelledby=\"{id}-title {id}-about\">\n<title id=\"{id}-title\">{title}</title>\n\
@@ -92,8 +93,7 @@ fn text(class: &str, x: f64, y: f64, words: &str) -> String {
 
 /// A coordinate with one digit behind the point: files stay small and comparable.
 fn px(value: f64) -> String {
-    let text = format!("{value:.1}");
-    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+    trimmed(&format!("{value:.1}")).into()
 }
 
 /// Words cut to a width in px at a font size.
@@ -103,7 +103,7 @@ fn cut(words: &str, width: f64, size: f64) -> String {
 
 /// One printable line, cut where it is too long.
 fn escape(words: &str) -> String {
-    let words = printable_within(words, 4 * MAX_CHARS);
+    let words = printable_within(words, MAX_CHARS);
     words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
 }
 

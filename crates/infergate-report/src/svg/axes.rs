@@ -127,7 +127,8 @@ impl Scale {
         let label = listed(parts);
         let places = match (axis.marks.is_empty(), axis.logarithmic) {
             (false, _) => axis.marks.iter().map(|at| at / size).collect(),
-            (_, true) => powers(),
+            // 1, 2 and 5 times the powers of ten.
+            (_, true) => (-15..=18).flat_map(|power| [1.0, 2.0, 5.0].map(|step| step * 10_f64.powi(power))).collect(),
             (_, false) => round_numbers(axis.unit, from / size, to / size),
         };
         let ticks = places.into_iter().map(|at| (at * size, short(at, axis.unit)));
@@ -158,9 +159,7 @@ fn ends(axis: &Axis, values: &[f64]) -> (f64, f64) {
 
 /// What a value is divided by before it is written, and the name of what it is then in.
 fn written_in(unit: Unit, reach: f64) -> (f64, &'static str) {
-    let of = |steps: &[(f64, &'static str)]| {
-        steps.iter().rev().find(|(size, _)| reach >= *size).or(steps.first()).copied().unwrap_or((1.0, ""))
-    };
+    let of = |steps: &[(f64, &'static str)]| *steps.iter().rfind(|(size, _)| reach >= *size).unwrap_or(&steps[0]);
     match unit {
         Unit::Ns => of(&[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")]),
         Unit::Bytes | Unit::BytesMore => {
@@ -170,11 +169,6 @@ fn written_in(unit: Unit, reach: f64) -> (f64, &'static str) {
         Unit::TokensPerS | Unit::Tokens | Unit::Times | Unit::RequestsPerS => (1.0, unit.name()),
         _ => (1.0, ""),
     }
-}
-
-/// 1, 2 and 5 times the powers of ten.
-fn powers() -> Vec<f64> {
-    (-15..=18).flat_map(|power| [1.0, 2.0, 5.0].map(|step| step * 10_f64.powi(power))).collect()
 }
 
 /// Multiples of 1, 2 or 5 times a power of ten.
