@@ -45,9 +45,7 @@ pub fn export(_: &Inputs, report: &Report) -> Result<String> {
             }
         }
     }
-    let bytes =
-        writer.into_inner().map_err(|error| anyhow::anyhow!("the table cannot be written: {}", error.error()))?;
-    Ok(String::from_utf8(bytes)?)
+    Ok(String::from_utf8(writer.into_inner()?)?)
 }
 
 /// A spreadsheet computes a text that begins with one of these, some also with their wide forms; an apostrophe keeps it a text.
