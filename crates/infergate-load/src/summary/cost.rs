@@ -20,9 +20,11 @@ pub struct Cost {
 
 /// The cost of `requests` by the server's own counts. `None` without requests, or where one of them was not counted.
 pub fn cost(requests: &[&RequestRecord], price: Price) -> Option<Cost> {
-    let input: Option<Vec<f64>> = requests.iter().map(|record| Some(record.input_tokens? as f64)).collect();
-    let output: Option<Vec<f64>> = requests.iter().map(|record| Some(record.output_tokens? as f64)).collect();
-    let (input_tokens, output_tokens) = (mean(&input?)?, mean(&output?)?);
+    let mean_of = |tokens: fn(&RequestRecord) -> Option<u64>| {
+        mean(&requests.iter().map(|record| Some(tokens(record)? as f64)).collect::<Option<Vec<_>>>()?)
+    };
+    let (input_tokens, output_tokens) =
+        (mean_of(|record| record.input_tokens)?, mean_of(|record| record.output_tokens)?);
     let of_million_requests = input_tokens * price.input_per_million + output_tokens * price.output_per_million;
     let per_million_output_tokens = (output_tokens > 0.0).then(|| of_million_requests / output_tokens);
     Some(Cost { input_tokens, output_tokens, request: of_million_requests / 1e6, per_million_output_tokens })

@@ -25,7 +25,7 @@ pub fn roofline(level: &LevelRecord, cost: &Cost, probes: &Probes) -> Option<Roo
     // Tokens of one step have one time.
     let mut steps: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
     for record in &level.requests {
-        let prompt_tokens = usize::try_from(record.input_tokens?).ok()?;
+        let prompt_tokens = record.input_tokens? as usize;
         for (given, end_ns) in record.chunk_ns.iter().enumerate() {
             let (bytes, flops) = steps.entry(*end_ns).or_insert((cost.decode_bytes_fixed, 0.0));
             // The first token comes of the prompt.
