@@ -163,8 +163,8 @@ impl View {
 
     /// What one user alone gets out of a point's scenario.
     pub fn alone(&self, point: &Point) -> Option<&Point> {
-        let mut its = self.points.iter().filter(|other| other.series == point.series);
-        its.find(|other| other.users() == Some(1) && other.summary.system_tokens_per_s.is_some())
+        let is_it = |other: &&Point| other.series == point.series && other.users() == Some(1);
+        self.points.iter().filter(is_it).find(|other| other.summary.system_tokens_per_s.is_some())
     }
 
     /// The output of all users against so many times that of one alone; `None` where nobody was, and for one of several targets.

@@ -51,15 +51,10 @@ fn flame(case: &Explained) -> Chart {
 }
 
 fn span(case: Case, frame: &ExplainedFrame, from: f64, took: f64) -> Layer {
-    let tone = match (frame.time.is_sure(), frame.time.change_ns() > 0.0) {
-        (true, true) => Tone::Bad,
-        (true, false) => Tone::Good,
-        (false, _) => Tone::Dim,
-    };
-    let name = match tone {
-        Tone::Bad => "slower",
-        Tone::Good => "faster",
-        _ => "not shown to differ",
+    let (tone, name) = match (frame.time.is_sure(), frame.time.change_ns() > 0.0) {
+        (true, true) => (Tone::Bad, "slower"),
+        (true, false) => (Tone::Good, "faster"),
+        (false, _) => (Tone::Dim, "not shown to differ"),
     };
     let short = frame.name.rsplit("::").next().unwrap_or(&frame.name);
     let hover = format!(

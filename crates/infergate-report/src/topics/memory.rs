@@ -123,10 +123,10 @@ fn counters(receipt: &MemoryReceipt) -> Table {
 /// One chart of what grew or could not be decided, and of everything where nothing was judged. A flat line is a sentence.
 fn chart(trends: &[Trend<'_>], record: &MemoryRecord) -> Chart {
     let mut layers = Vec::new();
-    for (n, measure) in [MemoryMeasure::Heap, MemoryMeasure::Resident].into_iter().enumerate() {
+    let all = [(MemoryMeasure::Heap, &record.runs.live_bytes), (MemoryMeasure::Resident, &record.runs.rss_bytes)];
+    for (n, (measure, runs)) in all.into_iter().enumerate() {
         let trend = trends.iter().find(|(_, memory)| memory.measure == measure);
         let is_shown = trends.is_empty() || trend.is_some_and(|(row, _)| row.outcome.exit_code() != 0);
-        let runs = if measure == MemoryMeasure::Heap { &record.runs.live_bytes } else { &record.runs.rss_bytes };
         if is_shown && runs.len() > 1 {
             layers.extend(trend.and_then(|(_, memory)| limit(memory, runs.len())));
             layers.push(line(&measure.words(), runs, n));
@@ -143,10 +143,9 @@ fn chart(trends: &[Trend<'_>], record: &MemoryRecord) -> Chart {
 }
 
 fn line(name: &str, runs: &[u64], n: usize) -> Layer {
-    let first = runs.first().copied().unwrap_or_default();
     let places = (1..).zip(runs).map(|(run, bytes)| {
         let hover = format!("{name} after run {run}: {}", Unit::Bytes.show(*bytes as f64));
-        Place::new(f64::from(run), *bytes as f64 - first as f64, hover)
+        Place::new(f64::from(run), *bytes as f64 - runs[0] as f64, hover)
     });
     Layer::new(name, Look::nth(n), Marks::MarkedLine(places.collect()))
 }

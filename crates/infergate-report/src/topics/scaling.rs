@@ -5,7 +5,6 @@ use crate::inputs::Inputs;
 use crate::model::{Axis, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Rows, Section, Unit};
 use crate::units;
 use infergate_core::case::Phase;
-use infergate_judge::limit_fraction;
 use infergate_receipts::{CaseRecord, Metric, Receipt};
 
 /// Prompt lengths below this are a sentence.
@@ -117,10 +116,8 @@ fn chart(receipt: &Receipt) -> Option<Chart> {
         Place::new(tokens as f64, ns, format!("{what} at {tokens} tokens: {}", Unit::Ns.show(ns)))
     };
     let medians = known.iter().map(|(case, ns)| place(case, *ns, "median")).collect();
-    let least = known.iter().filter_map(|(case, ns)| {
-        let fraction = limit_fraction(case.work.as_ref(), receipt.probes.as_ref(), Some(*ns))?;
-        Some(place(case, ns * fraction, "least possible"))
-    });
+    let least =
+        known.iter().filter_map(|(case, _)| Some(place(case, figures::least_ns(case, receipt)?, "least possible")));
     let least: Vec<Place> = least.collect();
     let mut layers = vec![Layer::new("median", Look::head(), Marks::MarkedLine(medians))];
     let mut caption = String::from("The line joins medians over processes.");

@@ -124,7 +124,7 @@ fn covered_ns(mut times: Vec<(u64, u64)>) -> u64 {
     times.sort_unstable();
     let (mut covered, mut until_ns) = (0_u64, 0_u64);
     for (from_ns, to_ns) in times {
-        covered = covered.saturating_add(to_ns.saturating_sub(from_ns.max(until_ns)));
+        covered += to_ns.saturating_sub(from_ns.max(until_ns));
         until_ns = until_ns.max(to_ns);
     }
     covered

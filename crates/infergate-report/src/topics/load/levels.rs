@@ -30,7 +30,7 @@ pub fn topic(view: &View) -> Option<Section> {
         .titled_numbers("asked", "of", |point| point.summary.asked.unwrap_or(point.summary.started as u64))
         .about("that were to be measured")
         .titled_numbers("window", "steady window", |point| {
-            let window_ns = point.summary.window.map(|window| window.to_ns.saturating_sub(window.from_ns));
+            let window_ns = point.summary.window.map(|window| window.to_ns - window.from_ns);
             Cell::number(window_ns, Unit::Ns, Missing::NoWindow)
         })
         .about("from full load to the end of the last measured request")
@@ -93,10 +93,12 @@ fn scaling(view: &View) -> Option<Finding> {
 /// Efficiency above 100 % is of the level of one user.
 fn above(view: &View) -> Option<String> {
     let [_, (point, most)] = ends(view.charted(), |point| view.scaling(point))?;
-    let (most, place) = (Unit::Fraction.show(Some(most).filter(|most| *most > ABOVE)?), view.place_name(point));
-    Some(format!(
-        "scaling is {most} at {place}: 1 user ran slower than it could (cold, uncached, idle cores or a noisy moment)"
-    ))
+    let (shown, place) = (Unit::Fraction.show(most), view.place_name(point));
+    (most > ABOVE).then(|| {
+        format!(
+            "scaling is {shown} at {place}: 1 user ran slower than it could (cold, uncached, idle cores or a noisy moment)"
+        )
+    })
 }
 
 /// Efficiency over the number of users, where more than one number of users ran, one of them alone.
@@ -176,11 +178,12 @@ fn failed(view: &View, point: &Point) -> Option<String> {
 
 /// The answers whose tokens no server counted, and what was done in its place.
 fn counted(view: &View, how: Counted, by: &str) -> Option<String> {
-    let points = || view.points.iter().filter(|point| point.summary.counted == Some(how));
-    points().next()?;
-    let targets: BTreeSet<String> =
-        points().map(|point| view.target_name(point)).filter(|name| !name.is_empty()).collect();
-    let targets = Vec::from_iter(targets).join(" and ");
-    let whose = if targets.is_empty() { "the server" } else { &targets };
+    let points = view.points.iter().filter(|point| point.summary.counted == Some(how));
+    let targets: BTreeSet<String> = points.map(|point| view.target_name(point)).collect();
+    let whose = match &Vec::from_iter(targets)[..] {
+        [] => return None,
+        [only] if only.is_empty() => "the server".into(),
+        targets => targets.join(" and "),
+    };
     Some(format!("No usable count of tokens came from {whose}; they were counted {by}"))
 }

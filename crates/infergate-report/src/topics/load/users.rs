@@ -125,9 +125,8 @@ fn chart(view: &View, metric: Metric) -> Chart {
     // Stalls count in the mean: scenarios differ by them.
     let is_mean = metric == Metric::Itl && series.len() > 1;
     let value = |point: &Point| {
-        point
-            .p50(metric)
-            .and_then(|p50| if is_mean { mean(&point.summary.values(Metric::Itl).values) } else { Some(p50) })
+        let p50 = point.p50(metric)?;
+        if is_mean { mean(&point.summary.values(metric).values) } else { Some(p50) }
     };
     let lines = lines(view, Unit::of(metric), value);
     let (mut layers, mut band) = (Vec::new(), "");
@@ -200,16 +199,16 @@ fn band(view: &View, metric: Metric) -> Option<Chart> {
     };
     let stretch = |[(point, low), (_, high)]: &[(&Point, f64); 2]| Stretch { x: point.load(), low: *low, high: *high };
     let area = Layer::new("between scenarios", Look::head(), Marks::Area(ranges.iter().map(stretch).collect()));
-    let [(low, least), (high, most)] = *ranges.last().filter(|_| ranges.len() > 1)?;
-    let [least, most] = [(low, least), (high, most)]
-        .map(|(point, p50)| format!("{} ({})", unit.show(p50), view.scenario(point.series.scenario)));
+    let last = *ranges.last().filter(|_| ranges.len() > 1)?;
+    let [least, most] =
+        last.map(|(point, p50)| format!("{} ({})", unit.show(p50), view.scenario(point.series.scenario)));
     Some(Chart {
         id: format!("range-{}", metric.key().replace('_', "-")),
         title: format!("{} between scenarios", capital(metric.long())),
         caption: format!(
             "The smallest and the largest median of a scenario at each load; at {}: {least} and {most}. A narrow band says that the length of \
              prompts and answers hardly matters.",
-            low.arrivals.name()
+            last[0].0.arrivals.name()
         ),
         x: view.axis(),
         y: Axis::new(metric.short(), unit).zero(),
