@@ -4,7 +4,7 @@ use super::verdict::of_hardware;
 use crate::figures::{self, CaseFigure};
 use crate::inputs::Inputs;
 use crate::load::feels;
-use crate::model::{Finding, Rows, Section, Table, Tone, Unit};
+use crate::model::{Finding, Rows, Section, Table, Tone};
 use crate::units;
 use infergate_core::case::{Case, Phase};
 use infergate_core::stats::{coefficient_of_variation, median};
@@ -156,7 +156,7 @@ fn felt(receipt: &Receipt) -> Option<Finding> {
     let case = streamed.max_by_key(|case| case.id.prompt_tokens())?;
     let told = |metric| {
         let ns = figures::summary(metric, case)?;
-        Some(format!("{} ({})", Unit::Ns.show(ns), feels(metric)?.word(ns)))
+        Some(format!("{} ({})", units::duration(ns), feels(metric)?.word(ns)))
     };
     // A decode step has no first token.
     let first = told(Metric::Ttft).map_or_else(String::new, |ttft| format!("the first token comes after {ttft}, "));

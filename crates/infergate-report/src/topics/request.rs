@@ -169,7 +169,7 @@ pub fn timeline(what: &str, token_ns: &[u64]) -> Option<Chart> {
     let times = floats(token_ns);
     let (first, last) = (*times.first()?, *times.last()?);
     let span = |name: &str, (from, to): (f64, f64), y: f64, n: usize| {
-        let hover = format!("{name}: {}", Unit::Ns.show(to - from));
+        let hover = format!("{name}: {}", units::duration(to - from));
         Layer::new("", Look::nth(n), Marks::Span { from, to, y, label: String::new(), hover })
     };
     let mut layers = vec![
@@ -181,7 +181,7 @@ pub fn timeline(what: &str, token_ns: &[u64]) -> Option<Chart> {
         // Two shades in turn, so that neighbours are told apart.
         layers.push(span(&format!("ITL of token {}", at + 2), (gap[0], gap[1]), 2.0, 2 * (at % 2)));
     }
-    let lane = |name: &str, ns: f64| format!("{name} {}", Unit::Ns.show(ns));
+    let lane = |name: &str, ns: f64| format!("{name} {}", units::duration(ns));
     let lanes = vec![lane("E2E", last), lane("generation", last - first), "ITL".into(), lane("TTFT", first)];
     Some(Chart {
         id: "timeline".into(),
@@ -201,7 +201,7 @@ fn gaps_chart(request: &Request<'_>) -> Chart {
     let gaps = request.times().gaps_ns().enumerate().take(MOST_GAPS);
     let place = |(at, ns): (usize, f64)| {
         let token = at + 2;
-        Place::new(token as f64, ns, format!("token {token}: {}", Unit::Ns.show(ns)))
+        Place::new(token as f64, ns, format!("token {token}: {}", units::duration(ns)))
     };
     Chart {
         id: "itl".into(),

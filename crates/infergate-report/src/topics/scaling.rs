@@ -113,7 +113,7 @@ fn chart(receipt: &Receipt) -> Option<Chart> {
     let known = family(receipt, Metric::Ttft, Phase::Prefill).filter(|family| family.cases.len() >= LEAST)?.cases;
     let place = |case: &CaseRecord, ns: f64, what: &str| {
         let tokens = case.id.prompt_tokens();
-        Place::new(tokens as f64, ns, format!("{what} at {tokens} tokens: {}", Unit::Ns.show(ns)))
+        Place::new(tokens as f64, ns, format!("{what} at {tokens} tokens: {}", units::duration(ns)))
     };
     let medians = known.iter().map(|(case, ns)| place(case, *ns, "median")).collect();
     let least =

@@ -6,9 +6,9 @@ use infergate_receipts::TargetRecord;
 
 use super::{at_load, at_most_users, cost, winners};
 use crate::load::{Metric, Point, READING_TOKENS_PER_S, SLUGGISH_NS, View, WAITED_FOR_NS, unusable};
-use crate::model::{Section, Unit};
+use crate::model::Section;
 use crate::topics::ends;
-use crate::units::{listed, times};
+use crate::units::{duration, listed, percent, times};
 
 /// The rules, in the order they are read. A new one is a function and a line.
 const RULES: &[fn(&View) -> Option<String>] =
@@ -56,7 +56,7 @@ pub fn readers(view: &View) -> Option<String> {
 fn comfortable(view: &View) -> Option<String> {
     let ([(point, ttft_ns), (_, itl_ns)], next) = readable(view)?;
     let beyond = next.map(|next| format!(" (the next level, {}, is too much)", next.arrivals.name()));
-    let [ttft, itl, waited_for, sluggish] = [ttft_ns, itl_ns, WAITED_FOR_NS, SLUGGISH_NS].map(|ns| Unit::Ns.show(ns));
+    let [ttft, itl, waited_for, sluggish] = [ttft_ns, itl_ns, WAITED_FOR_NS, SLUGGISH_NS].map(duration);
     Some(format!(
         "Serve up to {} where somebody reads along{}: TTFT P50 is at most {ttft} (limit {waited_for}), ITL P50 {itl} ({sluggish}){}",
         point.arrivals.name(),
@@ -96,7 +96,7 @@ fn first_word(view: &View) -> Option<String> {
             "Where somebody waits for the first word, take {}: {} at {}. All write at least as fast as people read, so more speed pays only where \
              nobody reads along",
             view.target_name(first),
-            Unit::Ns.show(first.p50(Metric::Ttft).unwrap_or_default()),
+            duration(first.p50(Metric::Ttft).unwrap_or_default()),
             first.arrivals.name()
         )
     })
@@ -143,13 +143,10 @@ fn bottleneck(view: &View) -> Option<String> {
     let Roofline { memory, compute } = needs(point).filter(|_| scaling < MOST)?;
     let (remedy, bottleneck) = if memory + compute < MOST {
         match reading_prompts(view, point).filter(|part| (MOST..1.0).contains(part)) {
-            Some(part) => {
-                let part = Unit::Fraction.show(part);
-                (
-                    "Profile how the engine reads prompts",
-                    format!("reading one for each user in turn would take {part} of an answer's time"),
-                )
-            }
+            Some(part) => (
+                "Profile how the engine reads prompts",
+                format!("reading one for each user in turn would take {} of an answer's time", percent(part)),
+            ),
             None => ("Profile the engine", "neither memory bandwidth nor compute explains it".to_owned()),
         }
     } else if memory > compute {
@@ -158,7 +155,7 @@ fn bottleneck(view: &View) -> Option<String> {
         ("Use more cores or shorter prompts", "compute is the likely bottleneck".to_owned())
     };
     let place = view.place_name(point);
-    let [scaling, memory, compute] = [scaling, memory, compute].map(|share| Unit::Fraction.show(share));
+    let [scaling, memory, compute] = [scaling, memory, compute].map(percent);
     Some(format!(
         "{remedy}: scaling is {scaling} at {place}, and {bottleneck} (at the probed rates memory-bound steps need {memory} of \
          that time, arithmetic-bound ones {compute})"
@@ -196,7 +193,9 @@ fn more_requests(view: &View) -> Option<String> {
 fn again(view: &View) -> Option<String> {
     let took_ns: u64 = view.receipt.levels.iter().map(|level| level.wall_ns).sum();
     view.has_targets().then(|| {
-        let took = Unit::Ns.show(took_ns as f64);
-        format!("Run it again at other hours, and for each new model or provider with the same prompts: it took {took}")
+        format!(
+            "Run it again at other hours, and for each new model or provider with the same prompts: it took {}",
+            duration(took_ns as f64)
+        )
     })
 }

@@ -10,6 +10,7 @@ use super::{at_most_users, is_one, lines, threshold};
 use crate::load::{Metric, Point, View, percentile_cell};
 use crate::model::{Axis, Cell, Chart, Finding, Missing, Section, Tone, Unit};
 use crate::topics::ends;
+use crate::units::{duration, percent};
 
 /// Efficiency above this is more than noise.
 const ABOVE: f64 = 1.05;
@@ -79,11 +80,10 @@ fn scaling(view: &View) -> Option<Finding> {
     let users = poor.users().filter(|users| *users > 1)?;
     let show = |point: &Point, share| {
         let its = &view.receipt.scenarios[point.series.scenario];
-        let share = Unit::Fraction.show(share);
-        format!("{share} ({}: {} tokens in, {} out)", its.name, its.input_tokens, its.output_tokens)
+        format!("{} ({}: {} tokens in, {} out)", percent(share), its.name, its.input_tokens, its.output_tokens)
     };
     let range = if is_one(Unit::Fraction, least, most) {
-        Unit::Fraction.show(most)
+        percent(most)
     } else {
         format!("from {} down to {}", show(good, most), show(poor, least))
     };
@@ -93,7 +93,7 @@ fn scaling(view: &View) -> Option<Finding> {
 /// Efficiency above 100 % is of the level of one user.
 fn above(view: &View) -> Option<String> {
     let [_, (point, most)] = ends(view.charted(), |point| view.scaling(point))?;
-    let (shown, place) = (Unit::Fraction.show(most), view.place_name(point));
+    let (shown, place) = (percent(most), view.place_name(point));
     (most > ABOVE).then(|| {
         format!(
             "scaling is {shown} at {place}: 1 user ran slower than it could (cold, uncached, idle cores or a noisy moment)"
@@ -130,8 +130,10 @@ fn remarks(view: &View) -> Vec<String> {
     remarks.extend(above(view));
     for point in &view.points {
         let late = point.summary.late_ns.at(0.5).filter(|_| point.users().is_none()).map(|late| {
-            let late = Unit::Ns.show(late);
-            format!("the client sent requests {late} after their scheduled start (P50), which is in every latency")
+            format!(
+                "the client sent requests {} after their scheduled start (P50), which is in every latency",
+                duration(late)
+            )
         });
         let (count, ended) = (point.summary.kept_out(), point.summary.ended());
         let limited = (count > 0).then(|| {

@@ -99,6 +99,6 @@ fn finding(view: &View, courses: &[Course<'_>]) -> Option<Finding> {
         view.place_name(course.point),
         course.metric.short(),
         units::change(change),
-        Unit::Fraction.show(STEADY)
+        units::percent(STEADY)
     )))
 }
