@@ -71,20 +71,20 @@ pub fn block(block: &Block) -> String {
 fn marked(report: &Report) -> String {
     let (mut text, mut tables) = (String::new(), Vec::new());
     // What to do stands last, above the prompt.
-    let (last, first): (Vec<&Section>, Vec<&Section>) =
-        report.sections.iter().partition(|section| section.id == "load_advice");
-    for (section, part) in
-        first.into_iter().chain(last).flat_map(|found| found.blocks.iter().map(move |part| (found, part)))
-    {
-        text += &paragraph(match part {
-            Block::Table(found) if found.on_terminal => {
-                let title = if found.title.is_empty() { section.title } else { &found.title };
-                tables.push(found.brief());
-                block(&Block::Table(Table { title: title.into(), ..found.for_terminal() }))
-            }
-            Block::Said(_) | Block::List(_) | Block::Findings(_) if section.on_terminal => block(part),
-            _ => String::new(),
-        });
+    let mut sections: Vec<&Section> = report.sections.iter().collect();
+    sections.sort_by_key(|section| section.id == "load_advice");
+    for section in sections {
+        for part in &section.blocks {
+            text += &paragraph(match part {
+                Block::Table(found) if found.on_terminal => {
+                    let title = if found.title.is_empty() { section.title } else { &found.title };
+                    tables.push(found.brief());
+                    block(&Block::Table(Table { title: title.into(), ..found.for_terminal() }))
+                }
+                Block::Said(_) | Block::List(_) | Block::Findings(_) if section.on_terminal => block(part),
+                _ => String::new(),
+            });
+        }
     }
     text + &paragraph(not_shown(&tables).map(|line| line + "\n").unwrap_or_default())
 }
