@@ -35,7 +35,6 @@ pub fn export(inputs: &Inputs, report: &Report) -> Result<String> {
         Tone::Bad => "❌",
         Tone::Plain | Tone::Dim => "ℹ️",
     };
-    let builds = inputs.base_build().zip(inputs.subject().map(|subject| subject.build));
     let changed = verdict.rows.iter().filter(|row| row.outcome == Outcome::OutputChanged);
     let mut outputs = words::grouped(changed);
     outputs.truncate(MOST_ROWS);
@@ -43,7 +42,7 @@ pub fn export(inputs: &Inputs, report: &Report) -> Result<String> {
     let values = json!({
         "file": verdict_file(verdict, inputs),
         "sign": sign,
-        "links": links(inputs, builds),
+        "links": links(inputs),
         "lists": [("Intended; merging accepts it", list(&intended)), ("Changed output", list(&outputs))],
         "changed": text(&shown, LIST_BYTES),
         "where_to_look": where_to_look(verdict, inputs),
@@ -58,12 +57,13 @@ pub fn export(inputs: &Inputs, report: &Report) -> Result<String> {
 }
 
 /// What the second line leads to.
-fn links(inputs: &Inputs, builds: Option<(&Build, &Build)>) -> Vec<String> {
+fn links(inputs: &Inputs) -> Vec<String> {
     let side = |name: &str, build: &Build| {
         let id = prose(&provenance::build(build));
         inputs.commit_link(build).map_or_else(|| format!("{name} {id}"), |link| format!("{name} [{id}]({link})"))
     };
-    let sides = builds.into_iter().flat_map(|(base, head)| [side("base", base), side("head", head)]);
+    let builds = inputs.base_build().zip(inputs.subject());
+    let sides = builds.into_iter().flat_map(|(base, head)| [side("base", base), side("head", head.build)]);
     let run = inputs
         .links
         .iter()
