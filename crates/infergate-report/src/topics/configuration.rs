@@ -12,11 +12,10 @@ use crate::words::provenance;
 const WARM_UP: &str = "the whole output twice in the first process, its first 8 tokens in each further one";
 
 pub fn sides(inputs: &Inputs) -> Option<Section> {
-    let (head, base) = (inputs.subject()?, inputs.base_build()?);
-    let earlier = inputs.base.as_ref().map(|run| (&run.engine, run.threads));
-    let paired = inputs.paired.as_ref().map(|run| (&run.base.engine, run.threads));
-    let (engine, threads) = earlier.or(paired)?;
-    let base = built(engine, threads, base);
+    let head = inputs.subject()?;
+    let earlier = inputs.base.as_ref().map(|run| built(&run.engine, run.threads, &run.build));
+    let paired = inputs.paired.as_ref().map(|run| built(&run.base.engine, run.threads, &run.base.build));
+    let base = earlier.or(paired)?;
     let is_paired = inputs.paired.is_some();
     let began =
         inputs.base.iter().map(|run| (("began", Cell::foreign(&run.created)), ("began", Cell::foreign(head.created))));
