@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use super::terminal;
-use super::units;
+use super::{terminal, units};
 use infergate_judge::newest_of_each_day;
 use infergate_receipts::{Outcome, Verdict, VerdictRow};
 

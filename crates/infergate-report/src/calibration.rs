@@ -1,9 +1,8 @@
 //! What a calibration says, for a person.
 
 use super::model::{Cell, Rows, Unit};
-use super::terminal;
 use super::units::{self, MISSING, percent};
-use super::words;
+use super::{terminal, words};
 use infergate_receipts::{Calibration, LiveGates, Share, Summary};
 
 pub fn text(calibration: &Calibration, summary: &Summary) -> String {

@@ -57,9 +57,9 @@ pub fn quick(receipt: &PairedReceipt, seen: &[QuickEstimate]) -> String {
     let said = if let Some(first) = broken.next() {
         format!("look closer: {first}")
     } else if !changed.is_empty() {
-        format!("look closer: another output of {}", named(&changed))
+        format!("look closer: another output of {}", first_of(&changed, NAMED, ", "))
     } else if !slower.is_empty() {
-        format!("look closer: {}", named(&slower))
+        format!("look closer: {}", first_of(&slower, NAMED, ", "))
     } else if receipt.partial {
         format!("cut short after {}", units::many(receipt.blocks.len(), "block"))
     } else if most.is_finite() {
@@ -79,11 +79,6 @@ pub fn quick(receipt: &PairedReceipt, seen: &[QuickEstimate]) -> String {
 fn estimated(estimate: &QuickEstimate) -> String {
     let [ratio, low, high] = [estimate.ratio, estimate.low, estimate.high].map(|ratio| units::change(ratio - 1.0));
     format!("{ratio} ({low} to {high})")
-}
-
-/// As many as a line has room for.
-fn named(all: &[String]) -> String {
-    first_of(all, NAMED, ", ")
 }
 
 /// A bisection: each step with its interval, and what it found in one line.

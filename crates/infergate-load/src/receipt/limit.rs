@@ -24,10 +24,7 @@ impl FromStr for Limit {
 
     fn from_str(text: &str) -> Result<Self> {
         let (name, time) = text.split_once('=').with_context(|| format!("{text}: write for example ttft_p95=500ms"))?;
-        let (metric, percentile) = match name.split_once("_p") {
-            Some((metric, percentile)) => (metric, Some(percentile)),
-            None => (name, None),
-        };
+        let (metric, percentile) = name.split_once("_p").map_or((name, None), |(metric, p)| (metric, Some(p)));
         let metric = Metric::LIMITED
             .into_iter()
             .find(|limited| limited.key() == metric)

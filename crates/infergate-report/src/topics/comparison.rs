@@ -2,10 +2,9 @@
 
 use super::ends;
 use super::latency::STEADY;
-use crate::figures;
 use crate::inputs::Inputs;
 use crate::model::{Cell, Finding, Missing, Rows, Section, Unit};
-use crate::units;
+use crate::{figures, units};
 use infergate_core::case::{Case, Phase};
 use infergate_judge::CV_LIMIT;
 use infergate_receipts::{CaseRecord, Metric, Receipt};

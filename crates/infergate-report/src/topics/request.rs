@@ -62,9 +62,11 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
             Finding::plain(format!("The wait for the first token is {share} of the E2E of {}", request.record.id))
         }));
         let prompt = inputs.prompt_text.as_ref().map(|text| ("prompt", prompt(receipt, request.record, text)));
-        section = section.with([chosen]).with([figures(&request), tokens(&request, prompt)]);
-        section =
-            section.with(timeline(&request.record.id.to_string(), &request.token_ns)).with([gaps_chart(&request)]);
+        section = section
+            .with([chosen])
+            .with([figures(&request), tokens(&request, prompt)])
+            .with(timeline(&request.record.id.to_string(), &request.token_ns))
+            .with([gaps_chart(&request)]);
     }
     Some(section.with([starts(receipt).on_terminal()]))
 }

@@ -1,9 +1,8 @@
 //! How TTFT, tokens/s and E2E change with the length of the input.
 
-use crate::figures;
 use crate::inputs::Inputs;
 use crate::model::{Axis, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Rows, Section, Unit};
-use crate::units;
+use crate::{figures, units};
 use infergate_core::case::Phase;
 use infergate_receipts::{CaseRecord, Metric, Receipt};
 

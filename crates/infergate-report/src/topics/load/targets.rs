@@ -39,7 +39,8 @@ pub fn topic(view: &View) -> Option<Section> {
         .about("of the requests that were not given up when the run ended")
         .titled_numbers("output_tokens", "answer", |point| {
             let why = if point.summary.window.is_none() { Missing::NoWindow } else { Missing::NotMeasured };
-            Cell::number(output_tokens(view, point), Unit::Plain, why)
+            let tokens: Vec<f64> = counted_tokens(view, point).map(|tokens| tokens as f64).collect();
+            Cell::number(mean(&tokens), Unit::Plain, why)
         })
         .about("tokens, in the mean")
         .titled_numbers("ttft", "TTFT P50", |point| median_cell(point, Metric::Ttft))
@@ -111,10 +112,6 @@ fn range(models: &[&Point], cell: impl Fn(&Point) -> Cell) -> Cell {
         Some([(least, _), (most, _)]) => units::from_to(|point| cell(point).shown(), least, most).into(),
         None => cell(models[0]),
     }
-}
-
-fn output_tokens(view: &View, point: &Point) -> Option<f64> {
-    mean(&counted_tokens(view, point).map(|tokens| tokens as f64).collect::<Vec<f64>>())
 }
 
 /// Tokens of each measured answer.
