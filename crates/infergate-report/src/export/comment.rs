@@ -51,7 +51,7 @@ pub fn export(inputs: &Inputs, report: &Report) -> Result<String> {
         "subject": inputs.subject().map(|_| &report.subject),
         "how_to_accept": accept::HOW,
     });
-    let text = templates::render("comment.md.jinja", values)?;
+    let text = templates::render("comment.md.jinja", include_str!("../../templates/comment.md.jinja"), values)?;
     let rest = rest(report, &folded, &outputs, MOST_BYTES.saturating_sub(text.len() + FOLD_BYTES));
     Ok(text + &rest)
 }

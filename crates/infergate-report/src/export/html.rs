@@ -26,5 +26,5 @@ pub fn export(inputs: &Inputs, report: &Report) -> Result<String> {
         "charts": charts,
         "style": style,
     });
-    templates::render("page.html.jinja", values)
+    templates::render("page.html.jinja", include_str!("../../templates/page.html.jinja"), values)
 }

@@ -34,5 +34,5 @@ pub fn export(inputs: &Inputs, _: &Report) -> Result<String> {
     let count = |kind: &str| tests.iter().filter(|test| test["kind"] == kind).count();
     let (failures, errors) = (count("failure"), count("error"));
     let values = json!({ "tests": tests, "failures": failures, "errors": errors, "headline": headline });
-    templates::render("junit.xml.jinja", values)
+    templates::render("junit.xml.jinja", include_str!("../../templates/junit.xml.jinja"), values)
 }

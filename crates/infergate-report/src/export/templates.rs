@@ -9,14 +9,8 @@ use serde::Serialize;
 
 use super::markup::{inline, prose, spans};
 
-const TEMPLATES: [(&str, &str); 3] = [
-    ("comment.md.jinja", include_str!("../../templates/comment.md.jinja")),
-    ("junit.xml.jinja", include_str!("../../templates/junit.xml.jinja")),
-    ("page.html.jinja", include_str!("../../templates/page.html.jinja")),
-];
-
-/// The template of this name with these values. Only what is marked as safe is printed as it is.
-pub fn render(name: &str, values: impl Serialize) -> Result<String> {
+/// The template `source` of this name with these values. Only what is marked as safe is printed as it is.
+pub fn render(name: &str, source: &str, values: impl Serialize) -> Result<String> {
     let fault = || format!("{name} cannot be made; this is a fault of infergate");
     let mut templates = Environment::new();
     templates.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().with_context(fault)?);
@@ -31,10 +25,7 @@ pub fn render(name: &str, values: impl Serialize) -> Result<String> {
     });
     templates.add_filter("prose", |text: &str| Value::from_safe_string(prose(text)));
     templates.add_filter("marked", |text: &str| Value::from_safe_string(html(text)));
-    for (name, source) in TEMPLATES {
-        templates.add_template(name, source).with_context(fault)?;
-    }
-    templates.get_template(name).and_then(|template| template.render(Serde(values))).with_context(fault)
+    templates.render_named_str(name, source, Serde(values)).with_context(fault)
 }
 
 /// A sentence with what stands between backticks as code.
