@@ -201,12 +201,12 @@ impl Level {
         if *self.cancelled.borrow() {
             return None;
         }
-        let mut phases = self.phases.borrow_mut();
-        if is_full && !phases.is_over(self.since_begin(start_ns)) {
+        let (mut phases, start_ns) = (self.phases.borrow_mut(), self.since_begin(start_ns));
+        if is_full && !phases.is_over(start_ns) {
             self.is_full.set(true);
-            phases.stop(self.since_begin(start_ns));
+            phases.stop(start_ns);
         }
-        let measured = phases.start(self.next_number(), self.since_begin(start_ns))?;
+        let measured = phases.start(self.next_number(), start_ns)?;
         self.issued.set(own + 1);
         Some(measured)
     }
