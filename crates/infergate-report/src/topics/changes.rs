@@ -76,9 +76,9 @@ fn estimate(case: &PairedCase, outcome: Outcome, time: &TimeEvidence, y: f64) ->
     let hover = format!("{}: {}", case.id, words::change(time).shown());
     let look = Look::of(Tone::of(outcome));
     let place = |ratio: f64| Place::new(ratio - 1.0, y, hover.clone());
-    let interval = time.interval.map(|ends| Marks::Line(vec![place(ends.low), place(ends.high)]));
+    let interval = time.interval.map(|ends| Layer::new("", look, Marks::Line(vec![place(ends.low), place(ends.high)])));
     let estimate = Layer::new(outcome.words(), look, Marks::Points(vec![place(ratio)]));
-    interval.map(|interval| Layer::new("", look, interval)).into_iter().chain([estimate]).collect()
+    interval.into_iter().chain([estimate]).collect()
 }
 
 fn fails_from(threshold: f64, y: f64) -> Layer {

@@ -97,13 +97,12 @@ fn places(record: &MemoryRecord, trends: &[Trend<'_>]) -> Vec<Block> {
     let (mut blocks, mut explained) = (Vec::new(), 0.0);
     for site in &record.sites {
         if growth.is_some_and(|growth| explained >= MOST * growth) {
-            blocks.push(Block::Said("Smaller places are left out: these explain most of the growth.".into()));
+            blocks.push("Smaller places are left out: these explain most of the growth.".into());
             break;
         }
         explained += site.bytes_per_run;
         let (bytes, count) = (Unit::BytesPerRun.show(site.bytes_per_run), allocations(site.blocks_per_run));
-        blocks.push(Block::Said(format!("{heading}: {bytes} in {count}, allocated in")));
-        blocks.push(Block::List(site.frames.clone()));
+        blocks.extend([format!("{heading}: {bytes} in {count}, allocated in").into(), site.frames.clone().into()]);
     }
     blocks
 }

@@ -87,14 +87,14 @@ fn growth(family: &Family<'_>, receipt: &Receipt) -> Option<String> {
     };
     let variations = [first, last].map(|case| figures::variation(family.figure, case));
     let noise = variations.iter().filter_map(Cell::value).fold(0.0, f64::max);
-    let expected = match family.figure {
-        Metric::Ttft => Some(input),
+    let (expected, what) = match family.figure {
+        Metric::Ttft => (Some(input), "the prompt"),
         Metric::E2e => {
-            figures::least_ns(last, receipt).zip(figures::least_ns(first, receipt)).map(|(last, first)| last / first)
+            let both = figures::least_ns(last, receipt).zip(figures::least_ns(first, receipt));
+            (both.map(|(last, first)| last / first), "its work")
         }
-        _ => None,
+        _ => (None, ""),
     };
-    let what = if family.figure == Metric::E2e { "its work" } else { "the prompt" };
     let how = match expected {
         _ if (growth - 1.0).abs() <= noise => ", not shown to change".into(),
         None => String::new(),

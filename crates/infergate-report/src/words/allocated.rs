@@ -19,14 +19,11 @@ pub fn lines(allocated: &Allocated) -> Vec<String> {
     let is_of_tokens = allocated.id.phase() == Phase::Generate;
     let each = if is_of_tokens { "a token" } else { words::each(allocated.id) };
     let line = |place: &AllocatedPlace| {
-        let number = place.more_allocations().map(|more| {
-            let how = if more < 0.0 { "fewer" } else { "more" };
-            format!("{} {how} allocations", units::number(more.abs()))
-        });
-        let bytes = place.more_bytes().map(|more| {
-            let how = if more < 0.0 { "less" } else { "more" };
-            format!("{} {how}", units::bytes(more.abs()))
-        });
+        let how = |more: f64, less: &'static str| if more < 0.0 { less } else { "more" };
+        let number = place
+            .more_allocations()
+            .map(|more| format!("{} {} allocations", units::number(more.abs()), how(more, "fewer")));
+        let bytes = place.more_bytes().map(|more| format!("{} {}", units::bytes(more.abs()), how(more, "less")));
         let said = match (number, bytes) {
             (Some(number), Some(bytes)) => format!("{number} {each}, {bytes}"),
             (number, bytes) => format!("{} {each}", number.or(bytes)?),
