@@ -55,7 +55,7 @@ fn the_terminal_and_the_page_say_alike_who_is_faster() {
         (answers(90, 90), answers(20, 10), 0, ["far", "far"], "far is faster than near for every length of answer"),
         // The medians differ by less than they are known to.
         (answers(20, 10), answers(22, 12), 40, [neither, neither], "neither near nor far is shown to be faster"),
-        (answers(20, 10), answers(200, 11), 40, ["near", neither], "near is faster for short answers"),
+        (answers(20, 10), answers(200, 11), 40, ["near", neither], "near is faster than far for short answers"),
     ];
     for (first, second, moves_ms, expected, said) in cases {
         let receipt = two(first, second, moves_ms);
