@@ -2,9 +2,9 @@
 //! baseline is lost.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use infergate_receipts::{Baseline, Receipt, read, write_json};
 
