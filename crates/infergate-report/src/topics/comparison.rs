@@ -57,7 +57,8 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         let cv = units::percent(cv);
         Finding::warn(format!("{} of the earlier run varies by {cv} between processes: do not compare it", beside.id))
     });
-    let growths = pairs.iter().filter_map(|(case, beside)| growth((base, beside), (head, case)));
+    let steady = pairs.iter().filter(|(_, beside)| variation(beside) <= CV_LIMIT);
+    let growths = steady.filter_map(|(case, beside)| growth((base, beside), (head, case)));
     Some(section.with(unsteady).with([growths.collect::<Vec<String>>()]))
 }
 

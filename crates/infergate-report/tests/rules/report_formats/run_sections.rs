@@ -11,7 +11,7 @@ use infergate_report::inputs::Inputs;
 use infergate_report::model::{Cell, Report, Table};
 use infergate_report::topics::report;
 
-use crate::report_formats::load::{cell, listed, number, table};
+use crate::report_formats::load::{cell, finding, listed, number, table};
 use crate::report_formats::support::{memory, run};
 
 const MS: u64 = 1_000_000;
@@ -123,6 +123,13 @@ fn other_lengths_explain_a_time_that_grows_no_more_than_their_work() {
         let said = told("decode", (1000, 2e9), (ms, 2.01e9));
         assert_eq!(said.ends_with(", explains it"), explains, "{said}");
     }
+    // Nothing is concluded from an earlier run whose processes differ too much.
+    let (mut base, head) = (run("prefill/p8", 10, 2e6), run("prefill/p32", 40, 8e6));
+    let samples_ns = vec![vec![20 * MS]; 3];
+    base.as_mut().expect("a run").cases[0].processes[0].samples_ns = samples_ns;
+    let unsteady = report(&Inputs { base, head, ..Inputs::new("cargo infergate") });
+    assert!(finding(&unsteady, "prefill/p8 of the earlier run varies by 43.3 %").is_some());
+    assert!(listed(&unsteady, "comparison").is_empty());
 }
 
 #[test]
