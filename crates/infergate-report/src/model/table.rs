@@ -265,7 +265,8 @@ impl Table {
         let folded = table.rows.split_off(table.parts().0.len());
         if !folded.is_empty() {
             let mut cells: Vec<Cell> = (0..table.columns.len()).map(|at| together(&folded, at).into()).collect();
-            cells[0] = units::many(folded.len(), "other").into();
+            let many = folded.len();
+            cells[0] = if table.rows.is_empty() { format!("all {many}") } else { units::many(many, "other") }.into();
             table.rows.push(Row { cells, notable: false });
         }
         table
